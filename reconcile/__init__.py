@@ -1,0 +1,24 @@
+"""A request leaves, the reply never comes. The honest record is *unknown*, until evidence ends it."""
+
+from .flows.compensation import approve_compensation
+from .flows.process_receiver import ProcessReceiver
+from .flows.receivers import Receiver, UnavailableReceiver
+from .flows.review import close, observe, reconcile
+from .flows.sender import dispatch, prepare
+from .ledger.decisions import Decision
+from .ledger.store import Ledger
+from .ledger.views import look, open_questions
+from .rules.actions import Action, ToolResult, Transport, next_actions
+from .rules.errors import ReconcileError
+from .rules.evidence import Effect, Query, Receipt, Snapshot
+from .rules.identity import canonical_json, operation_identity
+from .rules.operation import Operation
+from .rules.policy import EffectPolicy
+from .rules.states import Cause, State
+from .rules.verdicts import Verdict, classify
+
+__all__ = [
+    "Action", "Cause", "Decision", "Effect", "EffectPolicy", "Ledger", "Operation", "ProcessReceiver", "Query",
+    "Receipt", "Receiver", "ReconcileError", "Snapshot", "State", "ToolResult", "Transport", "UnavailableReceiver",
+    "Verdict", "approve_compensation", "canonical_json", "classify", "close", "dispatch", "look", "next_actions",
+    "observe", "open_questions", "operation_identity", "prepare", "reconcile"]

@@ -1,0 +1,62 @@
+"""The seam: how a request leaves, and what may come back. Every receiver, near or far, stands behind it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..rules.errors import NoReply, NotSent, ReconcileError
+from ..rules.evidence import Query, Receipt, Snapshot
+from ..rules.policy import EffectPolicy
+
+
+class Receiver(Protocol):
+    """One other side. `identity` and `epoch` are pinned to each operation prepared for it, and so is `policy`.
+
+    It bounds its own calls in time. `send` raises NotSent only if it can prove that not one byte left; any other
+    exception, of whatever class, proves nothing. A keyed receiver also has `lookup(query) -> Receipt | None`,
+    where None proves nothing.
+    """
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def policy(self) -> EffectPolicy: ...
+
+    def send(self, query: Query) -> Receipt | None:
+        """Send the request once. A receipt, or None if the request left and no receipt came back."""
+
+    def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
+        """Read every row of the operation. With `close`, close it first, in the same transaction there."""
+
+
+class UnavailableReceiver:
+    """The honest stub, for a receiver without an adapter: it sends nothing, finds nothing, and claims nothing."""
+
+    def __init__(self, identity: str, *, epoch: int = 1) -> None:
+        self.identity, self.epoch, self.policy = identity, epoch, EffectPolicy()
+
+    def send(self, query: Query) -> Receipt | None:
+        """Raises NotSent, always."""
+        raise NotSent(f"{self.identity!r} has no adapter")
+
+    def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
+        """An empty snapshot with no flag set: it proves nothing, and closes nothing."""
+        return Snapshot(query=query, effects=(), complete=False, authoritative=False, closed=False,
+                        receiver=self.identity, epoch=self.epoch)
+
+
+def closing_read(receiver: Receiver, query: Query) -> Snapshot:
+    """Ask a receiver to close and read. Whatever goes wrong in an adapter is raised as NoReply."""
+    try:
+        snapshot = receiver.snapshot(query, close=True)
+    except ReconcileError:
+        raise
+    except Exception as error:
+        raise NoReply(receiver.identity, type(error).__name__) from error
+    if not isinstance(snapshot, Snapshot):
+        raise NoReply(receiver.identity, f"it returned a {type(snapshot).__name__}, not a Snapshot")
+    return snapshot

@@ -1,0 +1,1 @@
+"""What is durable: the sender's one SQLite file. No SQL stands outside this room."""

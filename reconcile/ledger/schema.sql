@@ -1,0 +1,198 @@
+-- The sender's file: what the caller knows, and how it came to know it.
+--
+-- A state is what the last decision says; nothing else can move it. Rows refer to an operation by its small
+-- number, in order of preparation, so that what is worked on together lies together; its identity is random
+-- text and stands in one place only. Every key is given by us: a hidden rowid would be one more key for
+-- INSERT OR REPLACE to destroy a row by. Times are UTC milliseconds.
+
+-- The one table of moves, copied from rules/states.py by the library that made this file.
+CREATE TABLE legal_move (
+    source TEXT NOT NULL, target TEXT NOT NULL, cause TEXT NOT NULL,
+    PRIMARY KEY (source, target, cause)) WITHOUT ROWID;
+
+-- What receivers guaranteed when operations were prepared, each text once.
+CREATE TABLE policy (number INTEGER PRIMARY KEY, body TEXT NOT NULL UNIQUE);
+
+-- One intended effect. State, version and effect_id are a reading of the last decision; all else never changes.
+CREATE TABLE operation (
+    number INTEGER PRIMARY KEY,
+    operation_id TEXT NOT NULL UNIQUE,
+    digest TEXT NOT NULL,
+    work_id TEXT NOT NULL,
+    target TEXT NOT NULL,
+    epoch INTEGER NOT NULL CHECK (typeof(epoch) = 'integer' AND epoch >= 1),
+    kind TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    compensates TEXT,            -- NULL: an original; otherwise the effect id that it amends
+    subject TEXT NOT NULL,
+    scope TEXT NOT NULL,         -- tenant, project, environment, as a JSON list
+    policy INTEGER NOT NULL REFERENCES policy,
+    prepared_ms INTEGER NOT NULL,
+    state TEXT NOT NULL DEFAULT 'prepared' CHECK (state IN (
+        'prepared', 'unknown', 'pending', 'partial', 'conflict',
+        'confirmed', 'rejected', 'failed', 'not_applied', 'written_off', 'revoked')),
+    version INTEGER NOT NULL DEFAULT 1,
+    effect_id TEXT);             -- NULL: no decision names one effect
+
+-- One approval binds a compensation to one effect of one operation at one version.
+CREATE TABLE approval (
+    operation INTEGER PRIMARY KEY REFERENCES operation,
+    original INTEGER NOT NULL REFERENCES operation,
+    effect_id TEXT NOT NULL,
+    ordinal INTEGER NOT NULL,    -- 1, and one more only after the last ended without effect
+    version INTEGER NOT NULL,    -- of the original, as the approver saw it
+    approver TEXT NOT NULL CHECK (approver <> ''),
+    approved_ms INTEGER NOT NULL,
+    UNIQUE (original, effect_id, ordinal));
+
+-- One sending. The row is written before the request leaves; how the call went, after.
+CREATE TABLE attempt (
+    operation INTEGER NOT NULL REFERENCES operation,
+    attempt INTEGER NOT NULL,
+    announced_ms INTEGER NOT NULL,
+    transport TEXT CHECK (transport IN (         -- NULL: the sender did not live to say how the call went
+        'not_sent', 'sent', 'response_received', 'transport_failed')),
+    PRIMARY KEY (operation, attempt)) WITHOUT ROWID;
+
+-- A receipt that an attempt brought, whether or not it decided anything.
+CREATE TABLE receipt (
+    operation INTEGER NOT NULL REFERENCES operation,
+    attempt INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    received_ms INTEGER NOT NULL,
+    PRIMARY KEY (operation, attempt),
+    FOREIGN KEY (operation, attempt) REFERENCES attempt) WITHOUT ROWID;
+
+-- A change of state with its cause and its evidence, in one row. Appending it is the only way to move an operation.
+CREATE TABLE decision (
+    operation INTEGER NOT NULL REFERENCES operation,
+    version INTEGER NOT NULL,    -- the version that it makes
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    cause TEXT NOT NULL CHECK (cause IN (
+        'announced', 'never_sent', 'receipt', 'evidence', 'contradiction', 'authority', 'withdrawn')),
+    actor TEXT NOT NULL CHECK (actor <> ''),
+    verdict TEXT,                -- NULL: no snapshot was classified
+    effect_id TEXT,              -- NULL: the decision names no effect
+    evidence TEXT,               -- the whole snapshot; NULL: no snapshot was needed
+    receipt INTEGER,             -- the attempt whose receipt decided; NULL: no receipt did
+    reason TEXT,                 -- a person's words; NULL: none are needed
+    decided_ms INTEGER NOT NULL,
+    PRIMARY KEY (operation, version),
+    FOREIGN KEY (operation, receipt) REFERENCES receipt (operation, attempt),
+    CHECK ((cause = 'receipt') = (receipt IS NOT NULL)),
+    CHECK (cause <> 'evidence' OR (verdict IN ('unique_exact_match', 'terminal_absence') AND evidence IS NOT NULL)),
+    CHECK (cause NOT IN ('authority', 'withdrawn') OR reason IS NOT NULL)) WITHOUT ROWID;
+
+-- Evidence kept without a decision.
+CREATE TABLE observation (
+    operation INTEGER NOT NULL REFERENCES operation,
+    seen INTEGER NOT NULL,       -- the how-many-th
+    verdict TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    observed_ms INTEGER NOT NULL,
+    PRIMARY KEY (operation, seen)) WITHOUT ROWID;
+
+-- Evidence against a final state, once for each digest. It raises the version and leaves the state.
+CREATE TABLE incident (
+    operation INTEGER NOT NULL REFERENCES operation,
+    version INTEGER NOT NULL,    -- the version that it makes
+    digest TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    noticed_ms INTEGER NOT NULL,
+    PRIMARY KEY (operation, version),
+    UNIQUE (operation, digest)) WITHOUT ROWID;
+
+-- A request to close, written before it leaves: closing can stop an original that is still on its way.
+CREATE TABLE close_request (
+    operation INTEGER NOT NULL REFERENCES operation,
+    asked INTEGER NOT NULL,      -- the how-many-th
+    purpose TEXT NOT NULL CHECK (purpose <> ''),
+    authorized_by TEXT NOT NULL CHECK (authorized_by <> ''),
+    asked_ms INTEGER NOT NULL,
+    PRIMARY KEY (operation, asked)) WITHOUT ROWID;
+
+-- The open question. A proof that nothing was sent ends one; the next announcement begins another generation.
+CREATE TABLE obligation (
+    operation INTEGER NOT NULL REFERENCES operation,
+    generation INTEGER NOT NULL,
+    opened_ms INTEGER NOT NULL,
+    due_ms INTEGER NOT NULL,     -- when it may next be worked on
+    ended_ms INTEGER,            -- NULL: the question is open
+    PRIMARY KEY (operation, generation)) WITHOUT ROWID;
+CREATE INDEX obligation_due ON obligation (due_ms, operation) WHERE ended_ms IS NULL;
+
+-- What the rules say, once more, for whoever writes past the library.
+
+CREATE TRIGGER operation_starts_prepared BEFORE INSERT ON operation
+WHEN NEW.state <> 'prepared' OR NEW.version <> 1 OR NEW.effect_id IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'operation: starts prepared at version 1'); END;
+
+CREATE TRIGGER operation_follows_its_rows BEFORE UPDATE ON operation
+WHEN NOT EXISTS (SELECT 1 FROM decision d
+                 WHERE d.operation = OLD.number AND d.version = OLD.version + 1 AND d.version = NEW.version
+                   AND d.source = OLD.state AND d.target = NEW.state AND d.effect_id IS NEW.effect_id)
+ AND NOT EXISTS (SELECT 1 FROM incident i
+                 WHERE i.operation = OLD.number AND i.version = OLD.version + 1 AND i.version = NEW.version
+                   AND OLD.state = NEW.state AND OLD.effect_id IS NEW.effect_id)
+BEGIN SELECT RAISE(ABORT, 'operation: moved by a decision or an incident alone'); END;
+
+CREATE TRIGGER decision_is_lawful BEFORE INSERT ON decision
+WHEN NOT EXISTS (SELECT 1 FROM operation o
+                 JOIN legal_move m ON m.source = o.state AND m.target = NEW.target AND m.cause = NEW.cause
+                 WHERE o.number = NEW.operation AND o.state = NEW.source AND o.version + 1 = NEW.version)
+BEGIN SELECT RAISE(ABORT, 'decision: no legal move from this state and version'); END;
+
+CREATE TRIGGER decision_announces_what_is_bound BEFORE INSERT ON decision
+WHEN NEW.cause = 'announced'
+ AND EXISTS (SELECT 1 FROM operation WHERE number = NEW.operation AND compensates IS NOT NULL)
+ AND NOT EXISTS (SELECT 1 FROM approval a JOIN operation o ON o.number = a.original
+                 WHERE a.operation = NEW.operation AND o.state = 'confirmed' AND o.version = a.version)
+BEGIN SELECT RAISE(ABORT, 'decision: the compensation is not bound to a confirmed effect'); END;
+
+CREATE TRIGGER decision_moves AFTER INSERT ON decision
+BEGIN
+    UPDATE operation SET state = NEW.target, version = NEW.version, effect_id = NEW.effect_id
+    WHERE number = NEW.operation;
+END;
+
+CREATE TRIGGER incident_is_lawful BEFORE INSERT ON incident
+WHEN NOT EXISTS (SELECT 1 FROM operation o WHERE o.number = NEW.operation AND o.version + 1 = NEW.version
+                 AND NOT EXISTS (SELECT 1 FROM legal_move m WHERE m.source = o.state))
+BEGIN SELECT RAISE(ABORT, 'incident: only against a final state, at its next version'); END;
+
+CREATE TRIGGER incident_raises_the_version AFTER INSERT ON incident
+BEGIN UPDATE operation SET version = NEW.version WHERE number = NEW.operation; END;
+
+CREATE TRIGGER approval_binds_a_confirmed_effect BEFORE INSERT ON approval
+WHEN NOT EXISTS (SELECT 1 FROM operation c JOIN operation o ON o.number = NEW.original
+                 WHERE c.number = NEW.operation AND c.compensates = NEW.effect_id AND c.state = 'prepared'
+                   AND o.state = 'confirmed' AND o.version = NEW.version AND o.effect_id = NEW.effect_id)
+BEGIN SELECT RAISE(ABORT, 'approval: binds a confirmed effect at its version'); END;
+
+CREATE TRIGGER approval_is_the_only_live_one BEFORE INSERT ON approval
+WHEN EXISTS (SELECT 1 FROM approval a JOIN operation c ON c.number = a.operation
+             WHERE a.original = NEW.original AND a.effect_id = NEW.effect_id
+               AND c.state NOT IN ('not_applied', 'rejected', 'revoked'))
+BEGIN SELECT RAISE(ABORT, 'approval: the effect has a live one'); END;
+
+CREATE TRIGGER attempt_follows_its_announcement BEFORE INSERT ON attempt
+WHEN NEW.transport IS NOT NULL
+  OR NOT EXISTS (SELECT 1 FROM operation WHERE number = NEW.operation AND state = 'unknown')
+BEGIN SELECT RAISE(ABORT, 'attempt: no request leaves before unknown is written'); END;
+
+CREATE TRIGGER attempt_ends_once BEFORE UPDATE ON attempt WHEN OLD.transport IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'attempt: how the call went is written once'); END;
+
+CREATE TRIGGER obligation_is_the_only_open_one BEFORE INSERT ON obligation
+WHEN EXISTS (SELECT 1 FROM obligation WHERE operation = NEW.operation AND ended_ms IS NULL)
+BEGIN SELECT RAISE(ABORT, 'obligation: the question is open already'); END;
+
+CREATE TRIGGER obligation_ends_once BEFORE UPDATE ON obligation WHEN OLD.ended_ms IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'obligation: an ended question stays ended'); END;
+
+CREATE TRIGGER obligation_ends_with_its_question BEFORE UPDATE OF ended_ms ON obligation
+WHEN NEW.ended_ms IS NOT NULL
+ AND EXISTS (SELECT 1 FROM operation o JOIN legal_move m ON m.source = o.state
+             WHERE o.number = NEW.operation AND o.state <> 'prepared')
+BEGIN SELECT RAISE(ABORT, 'obligation: the question is not answered'); END;

@@ -1,0 +1,48 @@
+"""Values from outside, checked where they enter: each returns its value or names what is wrong with it."""
+
+from __future__ import annotations
+
+from .errors import Malformed
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+
+
+def text(place: str, value: object) -> str:
+    """Non-blank text that UTF-8 can carry. Raises Malformed if it is anything else."""
+    if type(value) is not str:
+        raise Malformed(place, f"needs text, not {type(value).__name__}")
+    if not value.strip():
+        raise Malformed(place, "is empty")
+    return encodable(place, value)
+
+
+def encodable(place: str, value: str) -> str:
+    """Raises Malformed if the text holds half of a surrogate pair, which no encoding can carry."""
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise Malformed(place, "holds a lone surrogate, which is no character")
+    return value
+
+
+def optional_text(place: str, value: object) -> str | None:
+    return None if value is None else text(place, value)
+
+
+def whole(place: str, value: object, *, least: int = INT_MIN) -> int:
+    """An integer of at most 64 bits. Raises Malformed if it is a boolean, a float, or out of range."""
+    if type(value) is not int:
+        raise Malformed(place, f"needs a whole number, not {type(value).__name__}")
+    if not least <= value <= INT_MAX:
+        raise Malformed(place, f"is outside {least} … {INT_MAX}")
+    return value
+
+
+def flag(place: str, value: object) -> bool:
+    """Raises Malformed if the value is not a boolean: 1, None and 'false' are not."""
+    if type(value) is not bool:
+        raise Malformed(place, f"needs a boolean, not {type(value).__name__}")
+    return value
+
+
+def instance(place: str, value: object, wanted: type) -> None:
+    if not isinstance(value, wanted):
+        raise Malformed(place, f"needs a {wanted.__name__}, not {type(value).__name__}")
