@@ -1,1 +1,2 @@
-"""The other side: an independent process with its own file. It has no idea what the sender knows."""
+"""The other side: an independent process with its own file. It has no idea what the sender
+knows."""

@@ -1,17 +1,20 @@
 """python3 -m receiver FILE [--create IDENTITY] [--crash POINT] [--hold[=POINT]]
 
-Answers one JSON request a line on standard input with one JSON reply a line on standard output, until end of file:
+Answers one JSON request a line on standard input with one JSON reply a line on standard output,
+until end of file:
 
   {"request": "apply", "operation": …, "target": …, "kind": …, "payload": …, "compensates": …}
-  {"request": "snapshot", "operation": …, "target": …, "kind": …, "compensates": …, "close": false}
+  {"request": "snapshot", "operation": …, "target": …, "close": false}
 
-and {"reply": "receipt" | "snapshot" | "closed" | "error", …}. What cannot be served is answered with an error
-that says why, and nothing is applied. With --create the file is made first, if there is none.
+and {"reply": "receipt" | "snapshot" | "closed" | "error", …}. What cannot be served is answered
+with an error that says why, and nothing is applied. With --create the file is made first, if there
+is none.
 
-  --crash POINT    end at once, with status 23, at before_begin, before_commit, after_commit (the lost receipt),
-                   mid_receipt or after_receipt
-  --hold[=POINT]   at before_begin, or before_commit, say {"reply": "holding"} and wait for the exact line
-                   "permit OPERATION"; any other line, half a line, or end of file ends the process unapplied
+  --crash POINT    end at once, with status 23, at before_begin, before_commit, after_commit (the
+                   lost receipt), mid_receipt or after_receipt
+  --hold[=POINT]   at before_begin (or before_commit) say {"reply": "holding"} and wait for the
+                   exact line "permit OPERATION"; any other line, half a line, or end of file ends
+                   the process with nothing applied
 """
 
 import json
@@ -22,8 +25,10 @@ import sys
 from . import ledger
 from .crash import CRASH_POINTS, EXIT, HOLD_POINTS, Points
 
-FIELDS = {"apply": {"request", "operation", "target", "kind", "payload", "compensates"},
-          "snapshot": {"request", "operation", "target", "kind", "compensates", "close"}}
+FIELDS = {
+    "apply": {"request", "operation", "target", "kind", "payload", "compensates"},
+    "snapshot": {"request", "operation", "target", "close"},
+}
 
 
 def main(argv):
@@ -44,7 +49,7 @@ def main(argv):
 
 
 def answer(connection, line, points=Points()):
-    """The reply to one request line, as an object. A bad line, or a busy file, is answered with an error."""
+    """The reply to one request line. A bad line, or a busy file, is answered with an error."""
     try:
         request = _request(line)
         serve = ledger.apply if request["request"] == "apply" else ledger.snapshot
@@ -64,7 +69,9 @@ def _request(line):
     for name in fields - {"close", "compensates"}:
         if not isinstance(request[name], str) or not request[name]:
             raise ledger.Refused(f"{name} is no text")
-    if not isinstance(request["compensates"], (str, type(None))) or not isinstance(request.get("close", False), bool):
+    if not isinstance(request.get("compensates"), (str, type(None))) or not isinstance(
+        request.get("close", False), bool
+    ):
         raise ledger.Refused("compensates is text or null, close is true or false")
     return request
 
@@ -75,7 +82,7 @@ def _say(reply, points):
     operation_id = reply["receipt"]["operation_id"]
     if points.crash == "mid_receipt":
         line = _line(reply)
-        _send(line[:len(line) // 2])
+        _send(line[: len(line) // 2])
         points.reach("mid_receipt", operation_id)
     _write(reply)
     points.reach("after_receipt", operation_id)
@@ -84,7 +91,7 @@ def _say(reply, points):
 def _ask(operation_id):
     _write({"reply": "holding"})
     if sys.stdin.buffer.readline() != b"permit " + operation_id.encode() + b"\n":
-        os._exit(EXIT + 1)           # no permit: end as a killed process would, with everything undone
+        os._exit(EXIT + 1)  # no permit: end as a killed process would, with everything undone
 
 
 def _write(reply):
@@ -96,8 +103,8 @@ def _line(reply):
 
 
 def _send(line):
-    while line:                      # past every buffer, whose mode could be inherited: what is out, is out
-        line = line[os.write(1, line):]
+    while line:  # past every buffer, whose mode could be inherited: what is out, is out
+        line = line[os.write(1, line) :]
 
 
 def _arguments(argv):
@@ -111,7 +118,7 @@ def _arguments(argv):
         elif word == "--crash":
             crash = _point("--crash", next(words, ""), CRASH_POINTS)
         elif word == "--hold" or word.startswith("--hold="):
-            hold = _point("--hold", word[len("--hold="):] or HOLD_POINTS[0], HOLD_POINTS)
+            hold = _point("--hold", word[len("--hold=") :] or HOLD_POINTS[0], HOLD_POINTS)
         elif path is None and not word.startswith("-"):
             path = word
         else:

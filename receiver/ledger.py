@@ -1,8 +1,7 @@
 """The receiver's one file: apply, read, and close-and-read, each in one transaction.
 
-Every write transaction is immediate and looks for a close mark before it commits. So a close and an apply that
-race have an order: the effect is in the closing answer, or it is refused.
-"""
+Every write transaction is immediate and looks for a close mark before it commits. So a close and
+an apply that race have an order: the effect is in the closing answer, or it is refused."""
 
 import os
 import sqlite3
@@ -43,7 +42,8 @@ def create(path, identity):
 
 
 def open_file(path):
-    """Open an existing receiver file. A missing one is never made here: an empty answer would be a lie."""
+    """Open an existing receiver file. A missing one is never made here: an empty answer would be a
+    lie."""
     if not os.path.isfile(path):
         raise Refused(f"{path}: no such file; make it with --create IDENTITY")
     connection = _connect(path)
@@ -66,23 +66,36 @@ def apply(connection, request, points=Points()):
     try:
         if _is_closed(connection, operation_id):
             return {"reply": "closed"}
-        number = connection.execute("SELECT count(*) + 1 FROM effect WHERE operation_id = ?",
-                                    (operation_id,)).fetchone()[0]
-        connection.execute("INSERT INTO effect VALUES (?, ?, ?, ?, ?)", (
-            operation_id, number, request["kind"], request["payload"], request["compensates"]))
+        number = connection.execute(
+            "SELECT count(*) + 1 FROM effect WHERE operation_id = ?", (operation_id,)
+        ).fetchone()[0]
+        connection.execute(
+            "INSERT INTO effect VALUES (?, ?, ?, ?, ?)",
+            (operation_id, number, request["kind"], request["payload"], request["compensates"]),
+        )
         points.reach("before_commit", operation_id)
         connection.execute("COMMIT")
     finally:
         _undo(connection)
     points.reach("after_commit", operation_id)
-    return {"reply": "receipt", "receipt": {
-        "operation_id": operation_id, "status": "accepted", "effect_id": f"{operation_id}#{number}",
-        "kind": request["kind"], "payload": request["payload"], "compensates": request["compensates"],
-        "receiver": identity, "epoch": epoch}}
+    return {
+        "reply": "receipt",
+        "receipt": {
+            "operation_id": operation_id,
+            "status": "accepted",
+            "effect_id": f"{operation_id}#{number}",
+            "kind": request["kind"],
+            "payload": request["payload"],
+            "compensates": request["compensates"],
+            "receiver": identity,
+            "epoch": epoch,
+        },
+    }
 
 
 def snapshot(connection, request, points=Points()):
-    """Every row of one operation. With `close`, its mark is written first, in the same transaction."""
+    """Every row of one operation. With `close`, its mark is written first, in the same
+    transaction."""
     operation_id, close = request["operation"], request["close"]
     identity, epoch = _check_target(connection, request)
     if close:
@@ -94,8 +107,11 @@ def snapshot(connection, request, points=Points()):
         if close and not _is_closed(connection, operation_id):
             connection.execute("INSERT INTO closed VALUES (?)", (operation_id,))
         closed = _is_closed(connection, operation_id)
-        rows = connection.execute("SELECT number, kind, payload, compensates FROM effect WHERE operation_id = ? "
-                                  "ORDER BY number", (operation_id,)).fetchall()
+        rows = connection.execute(
+            "SELECT number, kind, payload, compensates FROM effect WHERE operation_id = ? "
+            "ORDER BY number",
+            (operation_id,),
+        ).fetchall()
         if close:
             points.reach("before_commit", operation_id)
         connection.execute("COMMIT")
@@ -104,11 +120,27 @@ def snapshot(connection, request, points=Points()):
         connection.execute("PRAGMA query_only = OFF")
     if close:
         points.reach("after_commit", operation_id)
-    return {"reply": "snapshot", "snapshot": {
-        "operation_id": operation_id, "complete": True, "authoritative": True, "closed": closed,
-        "receiver": identity, "epoch": epoch, "effects": [
-            {"effect_id": f"{operation_id}#{number}", "operation_id": operation_id, "kind": kind,
-             "payload": payload, "compensates": compensates} for number, kind, payload, compensates in rows]}}
+    return {
+        "reply": "snapshot",
+        "snapshot": {
+            "operation_id": operation_id,
+            "complete": True,
+            "authoritative": True,
+            "closed": closed,
+            "receiver": identity,
+            "epoch": epoch,
+            "effects": [
+                {
+                    "effect_id": f"{operation_id}#{number}",
+                    "operation_id": operation_id,
+                    "kind": kind,
+                    "payload": payload,
+                    "compensates": compensates,
+                }
+                for number, kind, payload, compensates in rows
+            ],
+        },
+    }
 
 
 def _connect(path):
@@ -116,7 +148,7 @@ def _connect(path):
 
 
 def _use_wal(connection):
-    # The switch to WAL does not wait for a lock, and BEGIN IMMEDIATE does: wait there, and ask again.
+    # The switch to WAL does not wait for a lock, and BEGIN IMMEDIATE does: wait there, ask again.
     for _ in range(WAL_TRIES):
         try:
             connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -129,7 +161,9 @@ def _use_wal(connection):
 
 def _statements():
     statement = ""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "schema.sql"), encoding="utf-8") as script:
+    with open(
+        os.path.join(os.path.dirname(os.path.abspath(__file__)), "schema.sql"), encoding="utf-8"
+    ) as script:
         for line in script:
             statement += line
             if sqlite3.complete_statement(statement):
@@ -149,12 +183,19 @@ def _check_target(connection, request):
 
 
 def _is_closed(connection, operation_id):
-    return connection.execute("SELECT 1 FROM closed WHERE operation_id = ?", (operation_id,)).fetchone() is not None
+    return (
+        connection.execute(
+            "SELECT 1 FROM closed WHERE operation_id = ?", (operation_id,)
+        ).fetchone()
+        is not None
+    )
 
 
 def _log(connection, request, operation_id):
-    connection.execute("INSERT INTO contact SELECT coalesce(max(number), 0) + 1, ?, ? FROM contact",
-                       (request, operation_id))
+    connection.execute(
+        "INSERT INTO contact SELECT coalesce(max(number), 0) + 1, ?, ? FROM contact",
+        (request, operation_id),
+    )
 
 
 def _undo(connection):

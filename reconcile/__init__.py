@@ -1,4 +1,5 @@
-"""A request leaves, the reply never comes. The honest record is *unknown*, until evidence ends it."""
+"""A request leaves, the reply never comes. The honest record is *unknown*, until evidence ends
+it."""
 
 from .flows.compensation import approve_compensation
 from .flows.process_receiver import ProcessReceiver
@@ -18,7 +19,34 @@ from .rules.states import Cause, State
 from .rules.verdicts import Verdict, classify
 
 __all__ = [
-    "Action", "Cause", "Decision", "Effect", "EffectPolicy", "Ledger", "Operation", "ProcessReceiver", "Query",
-    "Receipt", "Receiver", "ReconcileError", "Snapshot", "State", "ToolResult", "Transport", "UnavailableReceiver",
-    "Verdict", "approve_compensation", "canonical_json", "classify", "close", "dispatch", "look", "next_actions",
-    "observe", "open_questions", "operation_identity", "prepare", "reconcile"]
+    "Action",
+    "Cause",
+    "Decision",
+    "Effect",
+    "EffectPolicy",
+    "Ledger",
+    "Operation",
+    "ProcessReceiver",
+    "Query",
+    "Receipt",
+    "Receiver",
+    "ReconcileError",
+    "Snapshot",
+    "State",
+    "ToolResult",
+    "Transport",
+    "UnavailableReceiver",
+    "Verdict",
+    "approve_compensation",
+    "canonical_json",
+    "classify",
+    "close",
+    "dispatch",
+    "look",
+    "next_actions",
+    "observe",
+    "open_questions",
+    "operation_identity",
+    "prepare",
+    "reconcile",
+]

@@ -1,9 +1,10 @@
-"""A receiver that is a process: started for one request, one JSON line in, at most one JSON line out.
+"""A receiver that is a process: started for one request, one JSON line in, at most one JSON line
+out.
 
-Three habits of pipes are kept out. Reading ends at the first line, since waiting for end of file waits for
-every grandchild that holds the pipe. The process leads a group of its own, which is ended as a whole. And how it
-exits decides nothing: a receipt that came is a receipt, and silence with status 0 is silence.
-"""
+Three habits of pipes are kept out. Reading ends at the first line, since waiting for end of file
+waits for every grandchild that holds the pipe. The process leads a group of its own, which is
+ended as a whole. And how it exits decides nothing: a receipt that came is a receipt, and silence
+with status 0 is silence."""
 
 from __future__ import annotations
 
@@ -19,25 +20,65 @@ from ..rules.errors import Malformed, NoReply, NotSent
 from ..rules.evidence import Query, Receipt, Snapshot, receipt_from, snapshot_from
 from ..rules.policy import EffectPolicy
 
-LONGEST_LINE = 1 << 24           # bytes; a reply without an end is no reply
-GRACE_S = 5.0                    # how long a process may tidy up after its reply
+LONGEST_LINE = 1 << 24  # bytes; a reply without an end is no reply
+GRACE_S = 5.0  # how long a process may tidy up after its reply
+
+
+def apply_request(query: Query) -> dict[str, object]:
+    """The request to make the effect, as it stands on the wire."""
+    return {
+        "request": "apply",
+        "operation": query.operation_id,
+        "target": query.target,
+        "kind": query.kind,
+        "payload": query.payload,
+        "compensates": query.compensates,
+    }
+
+
+def snapshot_request(query: Query, *, close: bool) -> dict[str, object]:
+    """The request to read, or to close and read, as it stands on the wire."""
+    return {
+        "request": "snapshot",
+        "operation": query.operation_id,
+        "target": query.target,
+        "close": close,
+    }
 
 
 class ProcessReceiver:
     """Starts `argv` for each call. `limit_s` bounds a whole call; a call past it proves nothing.
 
-    `last_exit` is the exit status of the last process, for people: no state depends on it. It is None before the
-    first call. One thread uses a receiver at a time. Raises Malformed if an argument is ill-typed.
-    """
+    `last_exit` is the exit status of the last process, for people: no state depends on it. It is
+    None before the first call. One thread uses a receiver at a time. Raises Malformed if an
+    argument is ill-typed."""
 
-    def __init__(self, argv: Sequence[str | os.PathLike[str]], *, identity: str, policy: EffectPolicy | None = None,
-                 epoch: int = 1, limit_s: float = 30.0) -> None:
-        if isinstance(argv, (str, bytes)) or not argv or not all(isinstance(a, (str, os.PathLike)) for a in argv):
+    def __init__(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        identity: str,
+        policy: EffectPolicy | None = None,
+        epoch: int = 1,
+        limit_s: float = 30.0,
+    ) -> None:
+        if (
+            isinstance(argv, (str, bytes))
+            or not argv
+            or not all(isinstance(a, (str, os.PathLike)) for a in argv)
+        ):
             raise Malformed("argv", "needs a command as a list of words")
-        if isinstance(limit_s, bool) or not isinstance(limit_s, (int, float)) or not 0 < limit_s < threading.TIMEOUT_MAX:
+        if (
+            isinstance(limit_s, bool)
+            or not isinstance(limit_s, (int, float))
+            or not 0 < limit_s < threading.TIMEOUT_MAX
+        ):
             raise Malformed("limit_s", "needs a number of seconds above 0")
         self.argv = [os.fspath(word) for word in argv]
-        self.identity, self.epoch = checks.text("identity", identity), checks.whole("epoch", epoch, least=1)
+        self.identity, self.epoch = (
+            checks.text("identity", identity),
+            checks.whole("epoch", epoch, least=1),
+        )
         self.policy = EffectPolicy() if policy is None else policy
         checks.instance("policy", self.policy, EffectPolicy)
         self.limit_s, self.last_exit = limit_s, None
@@ -45,11 +86,12 @@ class ProcessReceiver:
     last_exit: int | None
 
     def send(self, query: Query) -> Receipt | None:
-        """Send the request once. None if no receipt came: the process was silent, or answered `closed`.
+        """Send the request once. None if no receipt came: the process was silent, or answered
+        `closed`.
 
-        Raises NotSent if the process could not be started; Malformed if what came back is no reply at all.
-        """
-        reply = self._exchange({"request": "apply", **_named(query), "payload": query.payload})
+        Raises NotSent if the process could not be started; Malformed if what came back is no reply
+        at all."""
+        reply = self._exchange(apply_request(query))
         if reply is None or reply.get("reply") == "closed":
             return None
         if reply.get("reply") != "receipt":
@@ -57,9 +99,10 @@ class ProcessReceiver:
         return receipt_from(reply.get("receipt"))
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
-        """Read, or close and read. Raises NotSent, NoReply or Malformed if no snapshot came back."""
+        """Read, or close and read. Raises NotSent, NoReply or Malformed if no snapshot came
+        back."""
         checks.flag("close", close)
-        reply = self._exchange({"request": "snapshot", **_named(query), "close": close})
+        reply = self._exchange(snapshot_request(query, close=close))
         if reply is None:
             raise NoReply(self.identity, "the process ended without a line")
         if reply.get("reply") != "snapshot":
@@ -69,7 +112,7 @@ class ProcessReceiver:
     def _exchange(self, request: dict[str, object]) -> dict[str, object] | None:
         line = self._one_line(json.dumps(request).encode() + b"\n")
         if not line.endswith(b"\n"):
-            return None                                 # half a line is no reply
+            return None  # half a line is no reply
         try:
             reply = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -80,9 +123,14 @@ class ProcessReceiver:
 
     def _one_line(self, request: bytes) -> bytes:
         try:
-            process = subprocess.Popen(self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, start_new_session=True)
-        except (OSError, ValueError) as error:          # no process: nothing can have left
+            process = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:  # no process: nothing can have left
             raise NotSent(f"{self.argv[0]}: {error}") from error
         talk = _Talk(process, request)
         try:
@@ -91,7 +139,7 @@ class ProcessReceiver:
                 process.wait(GRACE_S)
         except subprocess.TimeoutExpired:
             pass
-        finally:                                        # an interrupt, too, leaves no process behind
+        finally:  # an interrupt, too, leaves no process behind
             _end_group(process)
             self.last_exit = process.wait()
             talk.join(GRACE_S)
@@ -99,10 +147,11 @@ class ProcessReceiver:
 
 
 class _Talk(threading.Thread):
-    """Writes the request and reads one line, in a thread, since pipes have no time limit of their own.
+    """Writes the request and reads one line, in a thread, since pipes have no time limit of their
+    own.
 
-    The thread owns the pipes. A process that left the group and holds them cannot hold up the caller.
-    """
+    The thread owns the pipes. A process that left the group and holds them cannot hold up the
+    caller."""
 
     def __init__(self, process: subprocess.Popen[bytes], request: bytes) -> None:
         super().__init__(daemon=True)
@@ -115,7 +164,7 @@ class _Talk(threading.Thread):
         try:
             stdin.write(self._request)
             stdin.close()
-        except (OSError, ValueError):                   # it ended before it read: what it said still counts
+        except (OSError, ValueError):  # it ended before it read: what it said still counts
             pass
         try:
             self.line = stdout.readline(LONGEST_LINE)
@@ -128,21 +177,20 @@ class _Talk(threading.Thread):
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End the process and all it started. On Windows, where there are no such groups, the process alone."""
+    """End the process and all it started. On Windows, where there are no such groups, the process
+    alone."""
     try:
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
-    except (ProcessLookupError, PermissionError):       # it ended by itself, as it should
+    except (ProcessLookupError, PermissionError):  # it ended by itself, as it should
         pass
-
-
-def _named(query: Query) -> dict[str, object]:
-    return {"operation": query.operation_id, "target": query.target, "kind": query.kind,
-            "compensates": query.compensates}
 
 
 def _short(reply: dict[str, object]) -> str:
     """What a reply says of itself, for an error's text."""
-    return " ".join(str(reply[name])[:200] for name in ("reply", "why") if name in reply) or "it has no 'reply'"
+    return (
+        " ".join(str(reply[name])[:200] for name in ("reply", "why") if name in reply)
+        or "it has no 'reply'"
+    )

@@ -1,4 +1,5 @@
-"""The seam: how a request leaves, and what may come back. Every receiver, near or far, stands behind it."""
+"""The seam: how a request leaves, and what may come back. Every receiver, near or far, stands
+behind it."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from ..rules.policy import EffectPolicy
 
 
 class Receiver(Protocol):
-    """One other side. `identity` and `epoch` are pinned to each operation prepared for it, and so is `policy`.
+    """One other side. `identity` and `epoch` are pinned to each operation prepared for it, and so
+    is `policy`.
 
-    It bounds its own calls in time. `send` raises NotSent only if it can prove that not one byte left; any other
-    exception, of whatever class, proves nothing. A keyed receiver also has `lookup(query) -> Receipt | None`,
-    where None proves nothing.
-    """
+    It bounds its own calls in time. `send` raises NotSent only if it can prove that not one byte
+    left; any other exception, of whatever class, proves nothing. A keyed receiver also has
+    `lookup(query) -> Receipt | None`, where None proves nothing."""
 
     @property
     def identity(self) -> str: ...
@@ -27,14 +28,17 @@ class Receiver(Protocol):
     def policy(self) -> EffectPolicy: ...
 
     def send(self, query: Query) -> Receipt | None:
-        """Send the request once. A receipt, or None if the request left and no receipt came back."""
+        """Send the request once. A receipt, or None if the request left and no receipt came
+        back."""
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
-        """Read every row of the operation. With `close`, close it first, in the same transaction there."""
+        """Read every row of the operation. With `close`, close it first, in the same transaction
+        there."""
 
 
 class UnavailableReceiver:
-    """The honest stub, for a receiver without an adapter: it sends nothing, finds nothing, and claims nothing."""
+    """The honest stub, for a receiver without an adapter: it sends nothing, finds nothing, and
+    claims nothing."""
 
     def __init__(self, identity: str, *, epoch: int = 1) -> None:
         self.identity, self.epoch, self.policy = identity, epoch, EffectPolicy()
@@ -45,8 +49,15 @@ class UnavailableReceiver:
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
         """An empty snapshot with no flag set: it proves nothing, and closes nothing."""
-        return Snapshot(query=query, effects=(), complete=False, authoritative=False, closed=False,
-                        receiver=self.identity, epoch=self.epoch)
+        return Snapshot(
+            query=query,
+            effects=(),
+            complete=False,
+            authoritative=False,
+            closed=False,
+            receiver=self.identity,
+            epoch=self.epoch,
+        )
 
 
 def closing_read(receiver: Receiver, query: Query) -> Snapshot:
@@ -58,5 +69,7 @@ def closing_read(receiver: Receiver, query: Query) -> Snapshot:
     except Exception as error:
         raise NoReply(receiver.identity, type(error).__name__) from error
     if not isinstance(snapshot, Snapshot):
-        raise NoReply(receiver.identity, f"it returned a {type(snapshot).__name__}, not a Snapshot")
+        raise NoReply(
+            receiver.identity, f"it returned a {type(snapshot).__name__}, not a Snapshot"
+        )
     return snapshot

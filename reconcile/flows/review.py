@@ -14,10 +14,9 @@ from .receivers import Receiver, closing_read
 def observe(ledger: Ledger, operation_id: str, snapshot: Snapshot) -> Verdict:
     """Keep a snapshot as evidence and say what it proves. No state moves, whatever it proves.
 
-    On a final operation, evidence that cannot hold there is also written as an incident, once for each
-    evidence, and the version rises. Raises UnknownOperation, WrongQuestion, Overclaimed or Malformed if it
-    cannot be evidence about this operation.
-    """
+    On a final operation, evidence that cannot hold there is also written as an incident, once for
+    each evidence, and the version rises. Raises UnknownOperation, WrongQuestion, Overclaimed or
+    Malformed if it cannot be evidence about this operation."""
     checks.text("operation_id", operation_id)
     verdict = classify(snapshot)
     with ledger.transaction() as tx:
@@ -29,15 +28,21 @@ def observe(ledger: Ledger, operation_id: str, snapshot: Snapshot) -> Verdict:
     return verdict
 
 
-def close(ledger: Ledger, operation_id: str, receiver: Receiver, *, purpose: str, authorized_by: str) -> Snapshot:
+def close(
+    ledger: Ledger, operation_id: str, receiver: Receiver, *, purpose: str, authorized_by: str
+) -> Snapshot:
     """Close the operation at the receiver and read, in one transaction there. A mutation there.
 
-    The request with its purpose and who allowed it is committed before it leaves. That permission is assumed, not
-    authenticated. Closing again is harmless and gives the same answer; so do that after NoReply. Nothing is
-    decided here: hand the snapshot to `observe` or `reconcile`. Raises UnknownOperation, WrongReceiver,
-    ClosingRefused or Malformed before any contact; NoReply, NotSent or Malformed if no snapshot came back.
-    """
-    for name, value in (("operation_id", operation_id), ("purpose", purpose), ("authorized_by", authorized_by)):
+    The request with its purpose and who allowed it is committed before it leaves. That permission
+    is assumed, not authenticated. Closing again is harmless and gives the same answer; so do that
+    after NoReply. Nothing is decided here: hand the snapshot to `observe` or `reconcile`. Raises
+    UnknownOperation, WrongReceiver, ClosingRefused or Malformed before any contact; NoReply,
+    NotSent or Malformed if no snapshot came back."""
+    for name, value in (
+        ("operation_id", operation_id),
+        ("purpose", purpose),
+        ("authorized_by", authorized_by),
+    ):
         checks.text(name, value)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
@@ -46,21 +51,28 @@ def close(ledger: Ledger, operation_id: str, receiver: Receiver, *, purpose: str
     return closing_read(receiver, operation.query)
 
 
-def reconcile(ledger: Ledger, operation_id: str, snapshot: Snapshot, *, reviewer: str,
-              expected_version: int) -> Decision:
-    """Decide by a resolving snapshot: confirmed, or not applied. State, version and evidence go together.
+def reconcile(
+    ledger: Ledger, operation_id: str, snapshot: Snapshot, *, reviewer: str, expected_version: int
+) -> Decision:
+    """Decide by a resolving snapshot: confirmed, or not applied. State, version and evidence go
+    together.
 
-    `expected_version` is the one the reviewer saw. The same call again returns the stored decision, marked as
-    repeated, since the acknowledgement of its commit may have been lost. Raises UnknownOperation, Malformed,
-    WrongQuestion, Overclaimed, StaleVersion, Unresolving or IllegalMove if one condition is missing; nothing is
-    written then.
-    """
+    `expected_version` is the one the reviewer saw. The same call again returns the stored
+    decision, marked as repeated, since the acknowledgement of its commit may have been lost.
+    Raises UnknownOperation, Malformed, WrongQuestion, Overclaimed, StaleVersion, Unresolving or
+    IllegalMove if one condition is missing; nothing is written then."""
     checks.text("operation_id", operation_id)
     checks.text("reviewer", reviewer)
     checks.whole("expected_version", expected_version, least=1)
     checks.instance("snapshot", snapshot, Snapshot)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
-        stored = decisions.repeat_of(tx, operation, snapshot, reviewer=reviewer, expected_version=expected_version)
-        return stored or decisions.record(tx, moves.decide(operation, snapshot, reviewer=reviewer,
-                                                           expected_version=expected_version))
+        stored = decisions.repeat_of(
+            tx, operation, snapshot, reviewer=reviewer, expected_version=expected_version
+        )
+        return stored or decisions.record(
+            tx,
+            moves.decide(
+                operation, snapshot, reviewer=reviewer, expected_version=expected_version
+            ),
+        )

@@ -15,15 +15,23 @@ from ..rules.policy import EffectPolicy
 from .receivers import Receiver
 
 
-def prepare(ledger: Ledger, receiver: Receiver, *, work_id: str, kind: str, payload: Mapping[str, object],
-            subject: str, scope: tuple[str, str, str] = Scope()) -> Operation:
+def prepare(
+    ledger: Ledger,
+    receiver: Receiver,
+    *,
+    work_id: str,
+    kind: str,
+    payload: Mapping[str, object],
+    subject: str,
+    scope: tuple[str, str, str] = Scope(),
+) -> Operation:
     """The durable intent: one operation for one proposal within one work item. Nothing is sent.
 
-    `receiver` gives target, epoch and policy, which are pinned. `subject` is what the effect is about, `scope`
-    is (tenant, project, environment). Preparing the same again returns the stored operation, wherever it stands
-    and under the policy pinned then. Raises Malformed if a part is ill-typed or the payload has no canonical
-    text; IdentityTaken if the same was prepared about another subject, in another scope, or in another epoch.
-    """
+    `receiver` gives target, epoch and policy, which are pinned. `subject` is what the effect is
+    about, `scope` is (tenant, project, environment). Preparing the same again returns the stored
+    operation, wherever it stands and under the policy pinned then. Raises Malformed if a part is
+    ill-typed or the payload has no canonical text; IdentityTaken if the same was prepared about
+    another subject, in another scope, or in another epoch."""
     checks.instance("policy", receiver.policy, EffectPolicy)
     checks.whole("epoch", receiver.epoch, least=1)
     checks.text("kind", kind)
@@ -33,11 +41,23 @@ def prepare(ledger: Ledger, receiver: Receiver, *, work_id: str, kind: str, payl
     with ledger.transaction() as tx:
         stored = operations.find(tx, identity.operation_id)
         if stored is None:
-            return operations.add(tx, identity, work_id=work_id, target=receiver.identity, epoch=receiver.epoch,
-                                  kind=kind, payload=canonical_json(payload), subject=subject, scope=whose,
-                                  policy=receiver.policy)
-    for name, now, then in (("subject", subject, stored.subject), ("scope", whose, stored.scope),
-                            ("epoch", receiver.epoch, stored.epoch)):
+            return operations.add(
+                tx,
+                identity,
+                work_id=work_id,
+                target=receiver.identity,
+                epoch=receiver.epoch,
+                kind=kind,
+                payload=canonical_json(payload),
+                subject=subject,
+                scope=whose,
+                policy=receiver.policy,
+            )
+    for name, now, then in (
+        ("subject", subject, stored.subject),
+        ("scope", whose, stored.scope),
+        ("epoch", receiver.epoch, stored.epoch),
+    ):
         if now != then:
             raise errors.IdentityTaken(identity.operation_id, name)
     return stored
@@ -46,15 +66,16 @@ def prepare(ledger: Ledger, receiver: Receiver, *, work_id: str, kind: str, payl
 def dispatch(ledger: Ledger, operation_id: str, receiver: Receiver) -> ToolResult:
     """Commit `unknown`, then send once; commit what came back.
 
-    An outcome that is not established is the value UNKNOWN, whatever the receiver raised or however its process
-    ended. Raises UnknownOperation, AlreadyAnnounced, WrongReceiver or Unbound before any contact, with nothing
-    written. An interrupt, or a file that cannot take the end of the attempt, passes on, and the operation stays
-    unknown, which is committed already.
-    """
+    An outcome that is not established is the value UNKNOWN, whatever the receiver raised or
+    however its process ended. Raises UnknownOperation, AlreadyAnnounced, WrongReceiver or Unbound
+    before any contact, with nothing written. An interrupt, or a file that cannot take the end of
+    the attempt, passes on, and the operation stays unknown, which is committed already."""
     checks.text("operation_id", operation_id)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
-        decisions.record(tx, moves.announce(operation, receiver=receiver.identity, epoch=receiver.epoch))
+        decisions.record(
+            tx, moves.announce(operation, receiver=receiver.identity, epoch=receiver.epoch)
+        )
         attempt = operations.start_attempt(tx, operation)
 
     transport, receipt = _send(receiver, operation.query)
@@ -70,15 +91,18 @@ def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None]:
         reply = receiver.send(query)
     except errors.NotSent:
         return Transport.NOT_SENT, None
-    except Exception:       # of whatever class: it says how the call went, and nothing of the effect
+    except Exception:  # of whatever class: it says how the call went, and nothing of the effect
         return Transport.TRANSPORT_FAILED, None
     if reply is None:
         return Transport.SENT, None
     return Transport.RESPONSE_RECEIVED, reply if isinstance(reply, Receipt) else None
 
 
-def _settle(tx: Tx, operation: Operation, attempt: int, transport: Transport, receipt: Receipt | None) -> None:
-    """Write what the end of this attempt entitles to: often nothing, and the operation stays unknown."""
+def _settle(
+    tx: Tx, operation: Operation, attempt: int, transport: Transport, receipt: Receipt | None
+) -> None:
+    """Write what the end of this attempt entitles to: often nothing, and the operation stays
+    unknown."""
     if transport is Transport.NOT_SENT:
         back = moves.never_sent(operation)
         if back is not None:
@@ -94,4 +118,9 @@ def _settle(tx: Tx, operation: Operation, attempt: int, transport: Transport, re
 def _scope(scope: object) -> Scope:
     if not isinstance(scope, tuple) or len(scope) != 3:
         raise errors.Malformed("scope", "needs three names: tenant, project, environment")
-    return Scope(*(checks.text(f"scope.{name}", part) for name, part in zip(Scope._fields, scope, strict=True)))
+    return Scope(
+        *(
+            checks.text(f"scope.{name}", part)
+            for name, part in zip(Scope._fields, scope, strict=True)
+        )
+    )

@@ -1,7 +1,7 @@
 """The one door: a `Move` becomes a decision row with all that follows from it, or nothing does.
 
-Receipts, reviewers and approvals all write here, and the file's triggers let no other writer move a state.
-"""
+Receipts, reviewers and approvals all write here, and the file's triggers let no other writer move
+a state."""
 
 from __future__ import annotations
 
@@ -42,45 +42,89 @@ def record(tx: Tx, move: Move, *, attempt: int | None = None) -> Decision:
     `attempt` is the one whose receipt decided, where a receipt did.
     """
     operation = move.operation
-    tx.execute("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-               (operation.number, move.version, operation.state.value, move.target.value, move.cause.value,
-                move.actor, move.verdict and move.verdict.value, move.effect_id,
-                move.snapshot and move.snapshot.to_json(), attempt if move.receipt else None, move.reason, tx.now_ms))
+    tx.execute(
+        "INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            operation.number,
+            move.version,
+            operation.state.value,
+            move.target.value,
+            move.cause.value,
+            move.actor,
+            move.verdict and move.verdict.value,
+            move.effect_id,
+            move.snapshot and move.snapshot.to_json(),
+            attempt if move.receipt else None,
+            move.reason,
+            tx.now_ms,
+        ),
+    )
     if move.cause is Cause.ANNOUNCED:
         obligations.begin(tx, operation)
     elif move.target in FINAL or move.target is State.PREPARED:
         obligations.end(tx, operation)
-    return Decision(operation_id=operation.operation_id, source=operation.state, state=move.target,
-                    version=move.version, cause=move.cause, actor=move.actor, verdict=move.verdict,
-                    effect_id=move.effect_id, decided_ms=tx.now_ms)
+    return Decision(
+        operation_id=operation.operation_id,
+        source=operation.state,
+        state=move.target,
+        version=move.version,
+        cause=move.cause,
+        actor=move.actor,
+        verdict=move.verdict,
+        effect_id=move.effect_id,
+        decided_ms=tx.now_ms,
+    )
 
 
-def repeat_of(tx: Tx, operation: Operation, snapshot: Snapshot, *, reviewer: str,
-              expected_version: int) -> Decision | None:
-    """The stored decision, if this very one was written before and only its acknowledgement was lost.
+def repeat_of(
+    tx: Tx, operation: Operation, snapshot: Snapshot, *, reviewer: str, expected_version: int
+) -> Decision | None:
+    """The stored decision, if this very one was written before and only its acknowledgement was
+    lost.
 
-    The same: reviewer, evidence to the letter, and version it was decided at. None if there is none such.
-    """
-    row = tx.execute("SELECT source, target, cause, verdict, effect_id, decided_ms FROM decision "
-                     "WHERE operation = ? AND version = ? AND actor = ? AND evidence = ?",
-                     (operation.number, expected_version + 1, reviewer, snapshot.to_json())).fetchone()
+    The same: reviewer, evidence to the letter, and version it was decided at. None if there is
+    none such."""
+    row = tx.execute(
+        "SELECT source, target, cause, verdict, effect_id, decided_ms FROM decision "
+        "WHERE operation = ? AND version = ? AND actor = ? AND evidence = ?",
+        (operation.number, expected_version + 1, reviewer, snapshot.to_json()),
+    ).fetchone()
     if row is None:
         return None
-    return Decision(operation_id=operation.operation_id, source=State(row[0]), state=State(row[1]),
-                    version=expected_version + 1, cause=Cause(row[2]), actor=reviewer, verdict=Verdict(row[3]),
-                    effect_id=row[4], decided_ms=row[5], repeated=True)
+    return Decision(
+        operation_id=operation.operation_id,
+        source=State(row[0]),
+        state=State(row[1]),
+        version=expected_version + 1,
+        cause=Cause(row[2]),
+        actor=reviewer,
+        verdict=Verdict(row[3]),
+        effect_id=row[4],
+        decided_ms=row[5],
+        repeated=True,
+    )
 
 
 def observe(tx: Tx, operation: Operation, snapshot: Snapshot, verdict: Verdict) -> None:
     """Keep a snapshot with its verdict. No state moves."""
-    tx.execute("INSERT INTO observation SELECT ?, count(*) + 1, ?, ?, ? FROM observation WHERE operation = ?",
-               (operation.number, verdict.value, snapshot.to_json(), tx.now_ms, operation.number))
+    tx.execute(
+        "INSERT INTO observation SELECT ?, count(*) + 1, ?, ?, ? "
+        "FROM observation WHERE operation = ?",
+        (operation.number, verdict.value, snapshot.to_json(), tx.now_ms, operation.number),
+    )
 
 
 def notice(tx: Tx, incident: Incident) -> None:
     """Write an incident, once for each evidence; the version rises with it and the state stays."""
     number, evidence = incident.operation.number, incident.evidence.to_json()
     digest = digest_of(evidence)
-    if tx.execute("SELECT 1 FROM incident WHERE operation = ? AND digest = ?", (number, digest)).fetchone() is None:
-        tx.execute("INSERT INTO incident VALUES (?, ?, ?, ?, ?)",
-                   (number, incident.version, digest, evidence, tx.now_ms))
+    if (
+        tx.execute(
+            "SELECT 1 FROM incident WHERE operation = ? AND digest = ?", (number, digest)
+        ).fetchone()
+        is None
+    ):
+        tx.execute(
+            "INSERT INTO incident VALUES (?, ?, ?, ?, ?)",
+            (number, incident.version, digest, evidence, tx.now_ms),
+        )

@@ -16,8 +16,8 @@ from ..rules.states import State
 from .store import Tx
 
 _READ = """
-SELECT o.number, o.operation_id, o.digest, o.work_id, o.target, o.epoch, o.kind, o.payload, o.compensates,
-       o.subject, o.scope, o.policy, o.prepared_ms, o.state, o.version, o.effect_id,
+SELECT o.number, o.operation_id, o.digest, o.work_id, o.target, o.epoch, o.kind, o.payload,
+       o.compensates, o.subject, o.scope, o.policy, o.prepared_ms, o.state, o.version, o.effect_id,
        (SELECT count(*) FROM attempt t WHERE t.operation = o.number),
        (SELECT count(*) FROM attempt t WHERE t.operation = o.number AND t.transport = 'not_sent'),
        (SELECT min(t.announced_ms) FROM attempt t WHERE t.operation = o.number),
@@ -44,63 +44,144 @@ def find(tx: Tx, operation_id: str) -> Operation | None:
 
 def read_all(tx: Tx, numbers: Sequence[int]) -> list[Operation]:
     """The operations of these numbers, in their order."""
-    return [_operation(tx, tx.execute(_READ + "o.number = ?", (number,)).fetchone()) for number in numbers]
+    return [
+        _operation(tx, tx.execute(_READ + "o.number = ?", (number,)).fetchone())
+        for number in numbers
+    ]
 
 
 def _operation(tx: Tx, row: Sequence[Any]) -> Operation:
-    binding = None if row[20] is None else Binding(
-        original_id=row[20], effect_id=row[21], approved_version=row[22], ordinal=row[23], approver=row[24],
-        state=State(row[25]), version=row[26])
+    binding = (
+        None
+        if row[20] is None
+        else Binding(
+            original_id=row[20],
+            effect_id=row[21],
+            approved_version=row[22],
+            ordinal=row[23],
+            approver=row[24],
+            state=State(row[25]),
+            version=row[26],
+        )
+    )
     return Operation(
-        number=row[0], operation_id=row[1], digest=row[2], work_id=row[3], target=row[4], epoch=row[5], kind=row[6],
-        payload=row[7], compensates=row[8], subject=row[9], scope=Scope(*json.loads(row[10])),
-        policy=_policy(tx, row[11]), prepared_ms=row[12], state=State(row[13]), version=row[14], effect_id=row[15],
-        attempts=row[16], not_sent=row[17], first_sent_ms=row[18], close_requests=row[19], binding=binding)
+        number=row[0],
+        operation_id=row[1],
+        digest=row[2],
+        work_id=row[3],
+        target=row[4],
+        epoch=row[5],
+        kind=row[6],
+        payload=row[7],
+        compensates=row[8],
+        subject=row[9],
+        scope=Scope(*json.loads(row[10])),
+        policy=_policy(tx, row[11]),
+        prepared_ms=row[12],
+        state=State(row[13]),
+        version=row[14],
+        effect_id=row[15],
+        attempts=row[16],
+        not_sent=row[17],
+        first_sent_ms=row[18],
+        close_requests=row[19],
+        binding=binding,
+    )
 
 
-def add(tx: Tx, identity: Identity, *, work_id: str, target: str, epoch: int, kind: str, payload: str,
-        subject: str, scope: Scope, policy: EffectPolicy, compensates: str | None = None) -> Operation:
+def add(
+    tx: Tx,
+    identity: Identity,
+    *,
+    work_id: str,
+    target: str,
+    epoch: int,
+    kind: str,
+    payload: str,
+    subject: str,
+    scope: Scope,
+    policy: EffectPolicy,
+    compensates: str | None = None,
+) -> Operation:
     """Write a new prepared operation and return it."""
     number = tx.execute(
-        "INSERT INTO operation (number, operation_id, digest, work_id, target, epoch, kind, payload, compensates, "
-        "subject, scope, policy, prepared_ms) "
-        "SELECT coalesce(max(number), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM operation RETURNING number",
-        (*identity, work_id, target, epoch, kind, payload, compensates, subject, canonical_json(scope),
-         _pin(tx, policy), tx.now_ms)).fetchone()[0]
-    return Operation(number=number, operation_id=identity.operation_id, digest=identity.digest, work_id=work_id,
-                     target=target, epoch=epoch, kind=kind, payload=payload, compensates=compensates,
-                     subject=subject, scope=scope, policy=policy, prepared_ms=tx.now_ms)
+        "INSERT INTO operation (number, operation_id, digest, work_id, target, epoch, kind, "
+        "payload, compensates, subject, scope, policy, prepared_ms) "
+        "SELECT coalesce(max(number), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
+        "FROM operation RETURNING number",
+        (
+            *identity,
+            work_id,
+            target,
+            epoch,
+            kind,
+            payload,
+            compensates,
+            subject,
+            canonical_json(scope),
+            _pin(tx, policy),
+            tx.now_ms,
+        ),
+    ).fetchone()[0]
+    return Operation(
+        number=number,
+        operation_id=identity.operation_id,
+        digest=identity.digest,
+        work_id=work_id,
+        target=target,
+        epoch=epoch,
+        kind=kind,
+        payload=payload,
+        compensates=compensates,
+        subject=subject,
+        scope=scope,
+        policy=policy,
+        prepared_ms=tx.now_ms,
+    )
 
 
 def start_attempt(tx: Tx, operation: Operation) -> int:
     """Write that one request is about to leave; returns which attempt it is."""
     attempt = operation.attempts + 1
-    tx.execute("INSERT INTO attempt (operation, attempt, announced_ms) VALUES (?, ?, ?)",
-               (operation.number, attempt, tx.now_ms))
+    tx.execute(
+        "INSERT INTO attempt (operation, attempt, announced_ms) VALUES (?, ?, ?)",
+        (operation.number, attempt, tx.now_ms),
+    )
     return attempt
 
 
-def end_attempt(tx: Tx, operation: Operation, attempt: int, transport: Transport, receipt: Receipt | None) -> None:
+def end_attempt(
+    tx: Tx, operation: Operation, attempt: int, transport: Transport, receipt: Receipt | None
+) -> None:
     """Write how the call went, and the receipt that it brought, if any."""
-    tx.execute("UPDATE attempt SET transport = ? WHERE operation = ? AND attempt = ?",
-               (transport.value, operation.number, attempt))
+    tx.execute(
+        "UPDATE attempt SET transport = ? WHERE operation = ? AND attempt = ?",
+        (transport.value, operation.number, attempt),
+    )
     if receipt is not None:
-        tx.execute("INSERT INTO receipt VALUES (?, ?, ?, ?)",
-                   (operation.number, attempt, receipt.to_json(), tx.now_ms))
+        tx.execute(
+            "INSERT INTO receipt VALUES (?, ?, ?, ?)",
+            (operation.number, attempt, receipt.to_json(), tx.now_ms),
+        )
 
 
 def request_close(tx: Tx, operation: Operation, *, purpose: str, authorized_by: str) -> None:
     """Write that a request to close is about to leave, why, and who allowed it."""
-    tx.execute("INSERT INTO close_request VALUES (?, ?, ?, ?, ?)",
-               (operation.number, operation.close_requests + 1, purpose, authorized_by, tx.now_ms))
+    tx.execute(
+        "INSERT INTO close_request VALUES (?, ?, ?, ?, ?)",
+        (operation.number, operation.close_requests + 1, purpose, authorized_by, tx.now_ms),
+    )
 
 
 def _pin(tx: Tx, policy: EffectPolicy) -> int:
     body = policy.to_json()
     row = tx.execute("SELECT number FROM policy WHERE body = ?", (body,)).fetchone()
     if row is None:
-        row = tx.execute("INSERT INTO policy SELECT coalesce(max(number), 0) + 1, ? FROM policy RETURNING number",
-                         (body,)).fetchone()
+        row = tx.execute(
+            "INSERT INTO policy SELECT coalesce(max(number), 0) + 1, ? "
+            "FROM policy RETURNING number",
+            (body,),
+        ).fetchone()
     return int(row[0])
 
 

@@ -1,9 +1,8 @@
 """Make a ledger file: its tables, the copy of the table of moves, and the seals.
 
-A seal is a set of triggers that keeps rows from being changed or removed, also by a plain second connection. It
-is built from the table's own description, so that no key can be forgotten. It does not resist DDL: whoever may
-drop a trigger, or switch triggers off, may do anything.
-"""
+A seal is a set of triggers that keeps rows from being changed or removed, also by a plain second
+connection. It is built from the table's own description, so that no key can be forgotten. It does
+not resist DDL: whoever may drop a trigger, or switch triggers off, may do anything."""
 
 from __future__ import annotations
 
@@ -17,23 +16,36 @@ from ..rules.states import MOVES
 if TYPE_CHECKING:
     from .store import Tx
 
-APPLICATION_ID = 0x5EC04C17      # in the file's header: this file is a ledger of this library
+APPLICATION_ID = 0x5EC04C17  # in the file's header: this file is a ledger of this library
 SCHEMA_VERSION = 1
 
 MAY_CHANGE: dict[str, tuple[str, ...]] = {
-    "legal_move": (), "policy": (), "approval": (), "receipt": (), "decision": (), "observation": (),
-    "incident": (), "close_request": (),
-    "operation": ("state", "version", "effect_id"), "attempt": ("transport",), "obligation": ("due_ms", "ended_ms")}
+    "legal_move": (),
+    "policy": (),
+    "approval": (),
+    "receipt": (),
+    "decision": (),
+    "observation": (),
+    "incident": (),
+    "close_request": (),
+    "operation": ("state", "version", "effect_id"),
+    "attempt": ("transport",),
+    "obligation": ("due_ms", "ended_ms"),
+}
 """Every table, and the columns of it that may change. No row is ever removed."""
 
 
 def create(tx: Tx) -> None:
     """Fill an empty file within the open transaction."""
-    for statement in statements(resources.files(__package__).joinpath("schema.sql").read_text("utf-8")):
+    for statement in statements(
+        resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
+    ):
         tx.execute(statement)
     for (source, target), causes in MOVES.items():
         for cause in sorted(cause.value for cause in causes):
-            tx.execute("INSERT INTO legal_move VALUES (?, ?, ?)", (source.value, target.value, cause))
+            tx.execute(
+                "INSERT INTO legal_move VALUES (?, ?, ?)", (source.value, target.value, cause)
+            )
     for table, may_change in MAY_CHANGE.items():
         seal(tx, table, may_change=may_change)
     tx.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -53,21 +65,29 @@ def statements(script: str) -> Iterator[str]:
 def seal(tx: Tx, table: str, *, may_change: tuple[str, ...] = ()) -> None:
     """Refuse DELETE, every form of REPLACE, and a change of any column but those named.
 
-    REPLACE removes the old row without running its delete triggers, unless each connection asks for that. It
-    cannot go round the insert trigger of the row it brings, so that one looks for every unique key.
-    """
+    REPLACE removes the old row without running its delete triggers, unless each connection asks
+    for that. It cannot go round the insert trigger of the row it brings, so that one looks for
+    every unique key."""
     columns = tx.execute(f"PRAGMA table_info({table})").fetchall()
     keys = [[column[1] for column in sorted(columns, key=lambda c: c[5]) if column[5]]]
     for _, index, unique, origin, partial in tx.execute(f"PRAGMA index_list({table})").fetchall():
         if unique and origin != "pk":
             assert not partial, f"{index}: a partial unique index cannot be sealed"
             keys.append([part[2] for part in tx.execute(f"PRAGMA index_info({index})").fetchall()])
-    taken = " OR ".join("EXISTS (SELECT 1 FROM {} WHERE {})".format(
-        table, " AND ".join(f"{column} = NEW.{column}" for column in key)) for key in keys)
+    taken = " OR ".join(
+        "EXISTS (SELECT 1 FROM {} WHERE {})".format(
+            table, " AND ".join(f"{column} = NEW.{column}" for column in key)
+        )
+        for key in keys
+    )
     fixed = [column[1] for column in columns if column[1] not in may_change]
     changed = " OR ".join(f"NEW.{column} IS NOT OLD.{column}" for column in fixed)
     for name, event, condition in (
-            ("is_not_replaced", "INSERT", taken), ("is_not_removed", "DELETE", "1"),
-            ("is_not_changed", "UPDATE", changed if may_change else "1")):
-        tx.execute(f"CREATE TRIGGER {table}_{name} BEFORE {event} ON {table} WHEN {condition} "
-                   f"BEGIN SELECT RAISE(ABORT, '{table}: a row is kept as it is'); END")
+        ("is_not_replaced", "INSERT", taken),
+        ("is_not_removed", "DELETE", "1"),
+        ("is_not_changed", "UPDATE", changed if may_change else "1"),
+    ):
+        tx.execute(
+            f"CREATE TRIGGER {table}_{name} BEFORE {event} ON {table} WHEN {condition} "
+            f"BEGIN SELECT RAISE(ABORT, '{table}: a row is kept as it is'); END"
+        )

@@ -32,19 +32,27 @@ def open_questions(ledger: Ledger, *, limit: int = 100) -> list[Operation]:
     """The unresolved operations, the longest due first, at most `limit` of them."""
     checks.whole("limit", limit, least=1)
     with ledger.reading() as tx:
-        rows = tx.execute("SELECT operation FROM obligation WHERE ended_ms IS NULL ORDER BY due_ms, operation LIMIT ?",
-                          (limit,)).fetchall()
+        rows = tx.execute(
+            "SELECT operation FROM obligation WHERE ended_ms IS NULL "
+            "ORDER BY due_ms, operation LIMIT ?",
+            (limit,),
+        ).fetchall()
         return operations.read_all(tx, [row[0] for row in rows])
 
 
 def count_by_state(ledger: Ledger) -> dict[str, int]:
     """How many operations stand in each state; a state that none is in is left out."""
     with ledger.reading() as tx:
-        return dict(tx.execute("SELECT state, count(*) FROM operation GROUP BY state ORDER BY state").fetchall())
+        return dict(
+            tx.execute(
+                "SELECT state, count(*) FROM operation GROUP BY state ORDER BY state"
+            ).fetchall()
+        )
 
 
 def history(ledger: Ledger, operation_id: str) -> list[Entry]:
-    """What was written about one operation, oldest first. Raises UnknownOperation if there is none."""
+    """What was written about one operation, oldest first. Raises UnknownOperation if there is
+    none."""
     checks.text("operation_id", operation_id)
     with ledger.reading() as tx:
         operation = operations.read(tx, operation_id)
@@ -54,19 +62,26 @@ def history(ledger: Ledger, operation_id: str) -> list[Entry]:
 def _entries(tx: Tx, operation: Operation) -> list[Entry]:
     found = [Entry(at_ms=operation.prepared_ms, says="prepared")]
     for sql in _HISTORY:
-        found += [Entry(at_ms=row[0], says=row[1]) for row in tx.execute(sql, (operation.number,)).fetchall()]
+        found += [
+            Entry(at_ms=row[0], says=row[1])
+            for row in tx.execute(sql, (operation.number,)).fetchall()
+        ]
     return found
 
 
 _HISTORY = (
-    "SELECT decided_ms, source || ' -> ' || target || ' (version ' || version || '), cause ' || cause || ', by ' || "
-    "actor || coalesce(', verdict ' || verdict, '') || coalesce(', because ' || reason, '') "
-    "FROM decision WHERE operation = ? ORDER BY version",
-    "SELECT announced_ms, 'attempt ' || attempt || ': ' || coalesce(transport, 'the sender did not live to say') "
-    "FROM attempt WHERE operation = ? ORDER BY attempt",
-    "SELECT received_ms, 'receipt of attempt ' || attempt FROM receipt WHERE operation = ? ORDER BY attempt",
-    "SELECT asked_ms, 'asked to close for ' || purpose || ', allowed by ' || authorized_by "
-    "FROM close_request WHERE operation = ? ORDER BY asked",
+    "SELECT decided_ms, source || ' -> ' || target || ' (version ' || version || '), cause ' || cause"
+    " || ', by ' || actor || coalesce(', verdict ' || verdict, '')"
+    " || coalesce(', because ' || reason, '')"
+    " FROM decision WHERE operation = ? ORDER BY version",
+    "SELECT announced_ms, 'attempt ' || attempt || ': '"
+    " || coalesce(transport, 'the sender did not live to say how it went')"
+    " FROM attempt WHERE operation = ? ORDER BY attempt",
+    "SELECT received_ms, 'receipt of attempt ' || attempt"
+    " FROM receipt WHERE operation = ? ORDER BY attempt",
+    "SELECT asked_ms, 'asked to close for ' || purpose || ', allowed by ' || authorized_by"
+    " FROM close_request WHERE operation = ? ORDER BY asked",
     "SELECT observed_ms, 'observed: ' || verdict FROM observation WHERE operation = ? ORDER BY seen",
-    "SELECT noticed_ms, 'INCIDENT (version ' || version || '): evidence against a final state' "
-    "FROM incident WHERE operation = ? ORDER BY version")
+    "SELECT noticed_ms, 'INCIDENT (version ' || version || '): evidence against a final state'"
+    " FROM incident WHERE operation = ? ORDER BY version",
+)

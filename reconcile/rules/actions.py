@@ -1,4 +1,5 @@
-"""What is allowed now. A pure function of what is recorded; an unsafe action is simply not in the answer."""
+"""What is allowed now. A pure function of what is recorded; an unsafe action is simply not in the
+answer."""
 
 from __future__ import annotations
 
@@ -7,45 +8,47 @@ from enum import Enum
 
 from . import checks, errors, moves
 from .operation import Operation
-from .states import FINAL, UNRESOLVED, State
+from .states import ENDED_WITHOUT_EFFECT, FINAL, UNRESOLVED, State
 
 
 class Action(Enum):
     """Everything that a caller may ever be offered."""
 
-    DISPATCH = "dispatch"            # send the prepared intent, once
-    RESEND = "resend"                # send the same identity again, under a guarantee
-    QUERY = "query"                  # read at the receiver; changes nothing there
-    CLOSE = "close"                  # close and read: a mutation there, with a named permission
-    RECONCILE = "reconcile"          # a reviewer decides on a resolving snapshot
-    ADJUDICATE = "adjudicate"        # a person decides between contradicting sources
-    WRITE_OFF = "write_off"          # a person ends the question without evidence
-    ESCALATE = "escalate"            # call a person
-    COMPENSATE = "compensate"        # a person approves a new effect that amends this one
-    REPLACE = "replace"              # a new identity for the same need, separately authorised
-    START_NEW = "start_new"          # a new operation for another need
+    DISPATCH = "dispatch"  # send the prepared intent, once
+    RESEND = "resend"  # send the same identity again, under a guarantee
+    QUERY = "query"  # read at the receiver; changes nothing there
+    CLOSE = "close"  # close and read: a mutation there, with a named permission
+    RECONCILE = "reconcile"  # a reviewer decides on a resolving snapshot
+    ADJUDICATE = "adjudicate"  # a person decides between contradicting sources
+    WRITE_OFF = "write_off"  # a person ends the question without evidence
+    ESCALATE = "escalate"  # call a person
+    COMPENSATE = "compensate"  # a person approves a new effect that amends this one
+    REPLACE = "replace"  # a new identity for the same need, separately authorised
+    START_NEW = "start_new"  # a new operation for another need
 
 
-DECISIONS = frozenset({Action.RECONCILE, Action.ADJUDICATE, Action.WRITE_OFF, Action.COMPENSATE, Action.REPLACE})
+DECISIONS = frozenset(
+    {Action.RECONCILE, Action.ADJUDICATE, Action.WRITE_OFF, Action.COMPENSATE, Action.REPLACE}
+)
 """What only a person may do. An agent's list never holds one."""
 
 
 class Transport(Enum):
     """How a call went. It says nothing about the effect."""
 
-    NOT_SENT = "not_sent"                        # proved by the call itself: not one byte left
-    SENT = "sent"                                # the request left and no receipt came back
-    RESPONSE_RECEIVED = "response_received"      # something came back
-    TRANSPORT_FAILED = "transport_failed"        # the call ended in an error, which proves nothing
+    NOT_SENT = "not_sent"  # proved by the call itself: not one byte left
+    SENT = "sent"  # the request left and no receipt came back
+    RESPONSE_RECEIVED = "response_received"  # something came back
+    TRANSPORT_FAILED = "transport_failed"  # the call ended in an error, which proves nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a caller learns from one dispatch: how the call went and what is known, as two separate facts.
+    """What a caller learns from one dispatch: how the call went and what is known, as two separate
+    facts.
 
-    `receiver_reference` is the receiver's own id of the effect, None while it is not known. `authoritative` is
-    true when the outcome is final. `next_actions` never holds a decision.
-    """
+    `receiver_reference` is the receiver's own id of the effect, None while it is not known.
+    `authoritative` is true when the outcome is final. `next_actions` never holds a decision."""
 
     operation_id: str
     receiver_reference: str | None
@@ -56,7 +59,8 @@ class ToolResult:
 
 
 def next_actions(operation: Operation, *, now_ms: int) -> tuple[Action, ...]:
-    """Every action that is allowed on this operation now, in the order of `Action`, decisions included.
+    """Every action that is allowed on this operation now, in the order of `Action`, decisions
+    included.
 
     Every unresolved state has one that resolves or escalates, so that nothing wedges.
     Raises Malformed if an argument is ill-typed.
@@ -68,20 +72,34 @@ def next_actions(operation: Operation, *, now_ms: int) -> tuple[Action, ...]:
         return (Action.DISPATCH,) if _bound(operation) else (Action.ESCALATE,)
     if state in UNRESOLVED:
         reviewed = state in (State.UNKNOWN, State.PENDING)
-        return tuple(action for action, offered in (
-            (Action.QUERY, True), (Action.CLOSE, operation.policy.can_close), (Action.RECONCILE, reviewed),
-            (Action.ESCALATE, True)) if offered)
+        return tuple(
+            action
+            for action, offered in (
+                (Action.QUERY, True),
+                (Action.CLOSE, operation.policy.can_close),
+                (Action.RECONCILE, reviewed),
+                (Action.ESCALATE, True),
+            )
+            if offered
+        )
     if state is State.CONFIRMED:
-        return (Action.COMPENSATE, Action.START_NEW) if operation.effect_id else (Action.START_NEW,)
-    return (Action.REPLACE,) if state in moves.ENDED_WITHOUT_EFFECT else ()
+        return (
+            (Action.COMPENSATE, Action.START_NEW) if operation.effect_id else (Action.START_NEW,)
+        )
+    return (Action.REPLACE,) if state in ENDED_WITHOUT_EFFECT else ()
 
 
 def tool_result(operation: Operation, transport: Transport, *, now_ms: int) -> ToolResult:
     """The result of a dispatch, for an agent: no decision is among its actions."""
     allowed = next_actions(operation, now_ms=now_ms)
-    return ToolResult(operation_id=operation.operation_id, receiver_reference=operation.effect_id,
-                      transport=transport, outcome=operation.state, authoritative=operation.state in FINAL,
-                      next_actions=tuple(action for action in allowed if action not in DECISIONS))
+    return ToolResult(
+        operation_id=operation.operation_id,
+        receiver_reference=operation.effect_id,
+        transport=transport,
+        outcome=operation.state,
+        authoritative=operation.state in FINAL,
+        next_actions=tuple(action for action in allowed if action not in DECISIONS),
+    )
 
 
 def _bound(operation: Operation) -> bool:

@@ -1,4 +1,5 @@
-"""Values from outside, checked where they enter: each returns its value or names what is wrong with it."""
+"""Values from outside, checked where they enter: each returns its value or names what is wrong
+with it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def optional_text(place: str, value: object) -> str | None:
 
 
 def whole(place: str, value: object, *, least: int = INT_MIN) -> int:
-    """An integer of at most 64 bits. Raises Malformed if it is a boolean, a float, or out of range."""
+    """An integer of at most 64 bits. Raises Malformed if it is a boolean, a float, or out of
+    range."""
     if type(value) is not int:
         raise Malformed(place, f"needs a whole number, not {type(value).__name__}")
     if not least <= value <= INT_MAX:

@@ -1,7 +1,8 @@
 """Refusals. *Unknown* is a value and never an exception; misuse is an exception and never a value.
 
-Every refusal is a subclass of `ReconcileError`, carries what it is about as attributes, and says what was
-refused, why, and what to do next. The call that raised it wrote nothing, unless its docstring says otherwise.
+Every refusal is a subclass of `ReconcileError`, carries what it is about as attributes, and says
+what was refused, why, and what to do next. The call that raised it wrote nothing, unless its
+docstring says otherwise.
 
 Source: the shape, one small tree whose members carry data, is that of `itsdangerous/exc.py`.
 """
@@ -42,10 +43,13 @@ class UnknownOperation(ReconcileError):
 
 
 class IdentityTaken(ReconcileError):
-    """Raised if the same work, target and proposal were prepared before with other pinned columns."""
+    """Raised if the same work, target and proposal were prepared before with other pinned
+    columns."""
 
-    says = ("operation {operation_id} stands already with another {differs}: one work item has one "
-            "intent; use the stored values, or another work_id for another need")
+    says = (
+        "operation {operation_id} stands already with another {differs}: one work item has one "
+        "intent; use the stored values, or another work_id for another need"
+    )
 
     def __init__(self, operation_id: str, differs: str) -> None:
         super().__init__(operation_id, differs)
@@ -68,8 +72,10 @@ class IllegalMove(ReconcileError):
 class AlreadyAnnounced(ReconcileError):
     """Raised if a request may have left before, so that another could act twice."""
 
-    says = ("operation {operation_id} is {state}: only a prepared one is sent, since a second request could "
-            "act twice; ask the receiver, do not send again")
+    says = (
+        "operation {operation_id} is {state}: only a prepared one is sent, since a second request "
+        "could act twice; ask the receiver, do not send again"
+    )
 
     def __init__(self, operation_id: str, state: str) -> None:
         super().__init__(operation_id, state)
@@ -79,7 +85,7 @@ class AlreadyAnnounced(ReconcileError):
 class StaleVersion(ReconcileError):
     """Raised if the operation moved since the caller read it."""
 
-    says = "expected version {expected}, found {found}: it moved meanwhile; look again before deciding"
+    says = "expected version {expected}, found {found}: it moved; look again before deciding"
 
     def __init__(self, expected: int, found: int) -> None:
         super().__init__(expected, found)
@@ -89,7 +95,9 @@ class StaleVersion(ReconcileError):
 class Unresolving(ReconcileError):
     """Raised if the verdict of a snapshot ends nothing. Keep the snapshot with `observe`."""
 
-    says = "{verdict} resolves nothing: keep it with observe, and bring a closed snapshot or escalate"
+    says = (
+        "{verdict} resolves nothing: keep it with observe, and bring a closed snapshot or escalate"
+    )
 
     def __init__(self, verdict: str) -> None:
         super().__init__(verdict)
@@ -100,10 +108,13 @@ class Unresolving(ReconcileError):
 
 
 class WrongReceiver(ReconcileError):
-    """Raised if a receiver is not the one, or not in the epoch, that the operation was prepared for."""
+    """Raised if a receiver is not the one, or not in the epoch, that the operation was prepared
+    for."""
 
-    says = ("the operation is for {expected}, this is {found}: nothing was sent; "
-            "use the receiver it was prepared for")
+    says = (
+        "the operation is for {expected}, this is {found}: nothing was sent; "
+        "use the receiver it was prepared for"
+    )
 
     def __init__(self, expected: str, found: str) -> None:
         super().__init__(expected, found)
@@ -111,9 +122,12 @@ class WrongReceiver(ReconcileError):
 
 
 class WrongQuestion(ReconcileError):
-    """Raised if evidence answers about another operation, payload, kind, effect, receiver or epoch."""
+    """Raised if evidence answers about another operation, payload, kind, effect, receiver or
+    epoch."""
 
-    says = "the evidence answers another question: {differs} differs; ask with this operation's query"
+    says = (
+        "the evidence answers another question: {differs} differs; ask with this operation's query"
+    )
 
     def __init__(self, differs: str) -> None:
         super().__init__(differs)
@@ -121,10 +135,13 @@ class WrongQuestion(ReconcileError):
 
 
 class Overclaimed(ReconcileError):
-    """Raised if a snapshot claims a flag that the policy pinned to the operation does not declare."""
+    """Raised if a snapshot claims a flag that the policy pinned to the operation does not
+    declare."""
 
-    says = ("the snapshot claims to be {flags}, which the pinned policy {policy!r} does not declare: "
-            "lower the flag; a caller may never raise one")
+    says = (
+        "the snapshot claims to be {flags}, which the pinned policy {policy!r} does not declare: "
+        "lower the flag; a caller may never raise one"
+    )
 
     def __init__(self, flags: str, policy: str) -> None:
         super().__init__(flags, policy)
@@ -132,7 +149,8 @@ class Overclaimed(ReconcileError):
 
 
 class NoReply(ReconcileError):
-    """Raised if a receiver was asked and gave no usable answer. It is evidence of nothing; ask again."""
+    """Raised if a receiver was asked and gave no usable answer. It is evidence of nothing; ask
+    again."""
 
     says = "{receiver!r} gave no usable answer ({why}): nothing is known from it; ask again"
 
@@ -165,7 +183,8 @@ class ClosingRefused(ReconcileError):
 
 
 class Unbound(ReconcileError):
-    """Raised if a compensation is not bound to the exact confirmed effect at the approved version."""
+    """Raised if a compensation is not bound to the exact confirmed effect at the approved
+    version."""
 
     says = "effect {effect_id!r}: {why}"
 
@@ -177,8 +196,10 @@ class Unbound(ReconcileError):
 class AlreadyApproved(ReconcileError):
     """Raised if the effect has a live approval already; `operation_id` is its compensation."""
 
-    says = ("effect {effect_id!r} has a live approval, operation {operation_id}: use that one; "
-            "another is possible only after it ended without effect")
+    says = (
+        "effect {effect_id!r} has a live approval, operation {operation_id}: use that one; "
+        "another is possible only after it ended without effect"
+    )
 
     def __init__(self, effect_id: str, operation_id: str) -> None:
         super().__init__(effect_id, operation_id)
@@ -189,7 +210,8 @@ class AlreadyApproved(ReconcileError):
 
 
 class LedgerMisused(ReconcileError):
-    """Raised if a ledger is used in a way it does not offer: nested, closed, or only for looking."""
+    """Raised if a ledger is used in a way it does not offer: nested, closed, or only for
+    looking."""
 
     says = "{why}"
 
@@ -209,9 +231,10 @@ class ForeignFile(ReconcileError):
 
 
 class Busy(ReconcileError):
-    """Raised if the file stayed locked past the timeout. Nothing was written; trying again is harmless."""
+    """Raised if the file stayed locked past the timeout. Nothing was written; trying again is
+    harmless."""
 
-    says = "{path}: locked by another process for longer than {busy_ms} ms; nothing was written, try again"
+    says = "{path}: locked for longer than {busy_ms} ms; nothing was written, try again"
 
     def __init__(self, path: str, busy_ms: int) -> None:
         super().__init__(path, busy_ms)
@@ -221,7 +244,7 @@ class Busy(ReconcileError):
 class StorageFailed(ReconcileError):
     """Raised if SQLite could not do its work: disk full, I/O error, damaged or read-only file."""
 
-    says = "{path}: {why}; nothing of this call was written, look to the disk and the file's permissions"
+    says = "{path}: {why}; nothing of this call was written"
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(path, why)

@@ -1,9 +1,10 @@
-"""What is asked, and what is answered. A snapshot carries its question, so no answer is read for another.
+"""What is asked, and what is answered. A snapshot carries its question, so no answer is read for
+another.
 
-These are the only two kinds of evidence. A *receipt* is the receiver's own statement about one operation. A
-*snapshot* is every row it has for that operation, read in one of its transactions, with three flags that say
-how far the reading may be trusted. Constructors refuse what could not be classified.
-"""
+These are the only two kinds of evidence. A *receipt* is the receiver's own statement about one
+operation. A *snapshot* is every row it has for that operation, read in one of its transactions,
+with three flags that say how far the reading may be trusted. Constructors refuse what could not be
+classified."""
 
 from __future__ import annotations
 
@@ -18,8 +19,12 @@ from .states import State
 FLAGS = ("complete", "authoritative", "closed")
 
 OUTCOME_OF: dict[str, State] = {
-    "accepted": State.CONFIRMED, "rejected": State.REJECTED, "failed": State.FAILED,
-    "pending": State.PENDING, "partial": State.PARTIAL}
+    "accepted": State.CONFIRMED,
+    "rejected": State.REJECTED,
+    "failed": State.FAILED,
+    "pending": State.PENDING,
+    "partial": State.PARTIAL,
+}
 """What each status of a receipt says of the effect."""
 
 CONCLUSIVE = ("accepted", "rejected", "failed")
@@ -30,9 +35,9 @@ CONCLUSIVE = ("accepted", "rejected", "failed")
 class Query:
     """The exact effect asked about, as it was pinned when the operation was prepared.
 
-    `payload` is canonical JSON text. `compensates` is the effect id that a compensation amends; None for an
-    original. `epoch` counts the receiver's lives: an answer from another life is no answer.
-    """
+    `payload` is canonical JSON text. `compensates` is the effect id that a compensation amends;
+    None for an original. `epoch` counts the receiver's lives: an answer from another life is no
+    answer."""
 
     operation_id: str
     target: str
@@ -68,11 +73,11 @@ class Effect:
 class Snapshot:
     """Question and answer: every row for one operation, read in one receiver transaction.
 
-    `complete`: all rows of the operation are here. `authoritative`: read where writes commit, not from a copy
-    that may lag. `closed`: no later write of this operation can commit. The receiver and epoch that answered
-    are kept as they named themselves; whether they were the ones asked is judged by the rules.
-    Raises Malformed if a flag is no boolean or a row belongs to another operation.
-    """
+    `complete`: all rows of the operation are here. `authoritative`: read where writes commit, not
+    from a copy that may lag. `closed`: no later write of this operation can commit. The receiver
+    and epoch that answered are kept as they named themselves; whether they were the ones asked is
+    judged by the rules. Raises Malformed if a flag is no boolean or a row belongs to another
+    operation."""
 
     query: Query
     effects: tuple[Effect, ...]
@@ -95,7 +100,8 @@ class Snapshot:
                 raise Malformed(f"snapshot.effects[{at}]", "belongs to another operation")
 
     def to_json(self) -> str:
-        """Canonical text of question and answer: what is stored, and what two snapshots are compared by."""
+        """Canonical text of question and answer: what is stored, and what two snapshots are
+        compared by."""
         return canonical_json(asdict(self))
 
 
@@ -103,9 +109,9 @@ class Snapshot:
 class Receipt:
     """The receiver's statement about one operation, bound to its kind, payload and amended effect.
 
-    `status` is one of accepted, rejected, failed, pending, partial. `effect_id` is the receiver's own id, which
-    an accepted receipt always has. Raises Malformed if a field is ill-typed or the status is none of these.
-    """
+    `status` is one of accepted, rejected, failed, pending, partial. `effect_id` is the receiver's
+    own id, which an accepted receipt always has. Raises Malformed if a field is ill-typed or the
+    status is none of these."""
 
     operation_id: str
     status: str
@@ -123,7 +129,9 @@ class Receipt:
             checks.optional_text(f"receipt.{name}", getattr(self, name))
         checks.whole("receipt.epoch", self.epoch, least=1)
         if self.status not in OUTCOME_OF:
-            raise Malformed("receipt.status", f"{self.status!r} is none of {', '.join(OUTCOME_OF)}")
+            raise Malformed(
+                "receipt.status", f"{self.status!r} is none of {', '.join(OUTCOME_OF)}"
+            )
         if self.status == "accepted" and self.effect_id is None:
             raise Malformed("receipt.effect_id", "an accepted receipt names its effect")
 
@@ -148,7 +156,9 @@ def snapshot_from(query: Query, reply: object) -> Snapshot:
     rows = fields["effects"]
     if type(rows) is not list:
         raise Malformed("snapshot.effects", f"needs a list, not {type(rows).__name__}")
-    effects = tuple(Effect(**_exactly(f"snapshot.effects[{at}]", row, _EFFECT)) for at, row in enumerate(rows))
+    effects = tuple(
+        Effect(**_exactly(f"snapshot.effects[{at}]", row, _EFFECT)) for at, row in enumerate(rows)
+    )
     answer = {name: fields[name] for name in (*FLAGS, "receiver", "epoch")}
     return Snapshot(query=query, effects=effects, **answer)
 

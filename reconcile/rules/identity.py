@@ -1,10 +1,10 @@
 """Canonical JSON, and the one identity that an operation keeps through every attempt.
 
-One text stands for one value, so "the same payload" is one relation in the sender, on the wire, at the
-receiver and in both files: equality of text. What has no single text is refused here, before any row is
-written: a float (1.0 and 1 would be equal numbers with different texts), an integer beyond 64 bits, half of
-a surrogate pair, a key that is not text. Unicode is not normalised: different code points are different text.
-"""
+One text stands for one value, so "the same payload" is one relation in the sender, on the wire, at
+the receiver and in both files: equality of text. What has no single text is refused here, before
+any row is written: a float (1.0 and 1 would be equal numbers with different texts), an integer
+beyond 64 bits, half of a surrogate pair, a key that is not text. Unicode is not normalised:
+different code points are different text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from typing import NamedTuple
 from . import checks
 from .errors import Malformed
 
-DEEPEST = 64                     # a bound of our own: the parser's differs between Python versions
+DEEPEST = 64  # a bound of our own: the parser's differs between Python versions
 _encode = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode
 
 
 class Identity(NamedTuple):
-    """What names one operation: `operation_id`, 32 hex digits, and the `digest` of what is proposed."""
+    """What names one operation: `operation_id`, 32 hex digits, and the `digest` of what is
+    proposed."""
 
     operation_id: str
     digest: str
@@ -43,12 +44,13 @@ def digest_of(text: str) -> str:
 
 
 def operation_identity(work_id: str, target: str, proposal: Mapping[str, object]) -> Identity:
-    """The identity of one proposal to one target within one work item; the same call gives the same identity.
+    """The identity of one proposal to one target within one work item; the same call gives the
+    same identity.
 
-    digest = sha256(target, newline, canonical JSON); identity = uuid5(NAMESPACE_URL, work id, colon, digest).
-    Both joins can be taken apart in one way only: canonical JSON holds no newline and a digest no colon.
-    Raises Malformed if a part is empty or the proposal has no canonical text.
-    """
+    digest = sha256(target, newline, canonical JSON); identity = uuid5(NAMESPACE_URL, work id,
+    colon, digest). Both joins can be taken apart in one way only: canonical JSON holds no newline
+    and a digest no colon. Raises Malformed if a part is empty or the proposal has no canonical
+    text."""
     checks.text("work_id", work_id)
     checks.text("target", target)
     if not isinstance(proposal, Mapping):
@@ -57,7 +59,9 @@ def operation_identity(work_id: str, target: str, proposal: Mapping[str, object]
     return Identity(uuid.uuid5(uuid.NAMESPACE_URL, f"{work_id}:{digest}").hex, digest)
 
 
-def proposal_of(kind: str, payload: Mapping[str, object], compensates: str | None) -> dict[str, object]:
+def proposal_of(
+    kind: str, payload: Mapping[str, object], compensates: str | None
+) -> dict[str, object]:
     """What an operation proposes: the payload *with its kind*, and the effect it amends.
 
     Without the kind, a charge and the refund of the same sum would share one identity.
@@ -87,4 +91,6 @@ def _check(value: object, path: str, depth: int) -> None:
                 raise Malformed(path, f"key {key!r} is not text")
             _check(item, f"{path}.{checks.encodable(path, key)}", depth - 1)
     else:
-        raise Malformed(path, f"{type(value).__name__} has no single text; use whole numbers and text")
+        raise Malformed(
+            path, f"{type(value).__name__} has no single text; use whole numbers and text"
+        )

@@ -1,24 +1,25 @@
-"""May this state move, and where to? Every writer asks here first, and so does whoever explores the protocol.
+"""May this state move, and where to? Every writer asks here first, and so does whoever explores
+the protocol.
 
-A guard takes what is recorded and what was seen, and returns a `Move` (or an `Incident`), or raises a refusal.
-The ledger writes what it returns and nothing else. The first half of this module is the rules, one function for
-each named rule; the second half is the guards, which read as lists of rules. A guard calls a rule by its name in
-this module, so that one rule can be taken away and the damage seen.
-"""
+A guard takes what is recorded and what was seen, and returns a `Move` (or an `Incident`), or
+raises a refusal. The ledger writes what it returns and nothing else. The first half of this module
+is the rules, one function for each named rule; the second half is the guards, which read as lists
+of rules. A guard calls a rule by its name in this module, so that one rule can be taken away and
+the damage seen."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import checks, errors
+from .contradictions import contradicts
 from .evidence import FLAGS, OUTCOME_OF, Receipt, Snapshot
 from .operation import Binding, Operation
 from .policy import EffectPolicy
-from .states import FINAL, UNRESOLVED, Cause, State, is_legal
+from .states import ENDED_WITHOUT_EFFECT, FINAL, UNRESOLVED, Cause, State, is_legal
 from .verdicts import Verdict, classify
 
 SENDER = "sender"
-ENDED_WITHOUT_EFFECT = frozenset({State.NOT_APPLIED, State.REJECTED, State.REVOKED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,23 +53,30 @@ class Incident:
 def one_effect(operation: Operation) -> None:
     """one-effect · same-identity-only: only an intent that was never sent may be sent.
 
-    Raises AlreadyAnnounced if a request of this operation may have left, or may never leave any more.
-    """
+    Raises AlreadyAnnounced if a request of this operation may have left, or may never leave any
+    more."""
     if operation.state is not State.PREPARED or operation.may_have_left:
         raise errors.AlreadyAnnounced(operation.operation_id, operation.state.value)
 
 
 def right_receiver(operation: Operation, receiver: str, epoch: int) -> None:
-    """mismatch-never-resolves, before contact. Raises WrongReceiver if identity or epoch differ."""
+    """mismatch-never-resolves, before contact. Raises WrongReceiver if identity or epoch
+    differ."""
     if (receiver, epoch) != (operation.target, operation.epoch):
-        raise errors.WrongReceiver(f"{operation.target!r} in epoch {operation.epoch}",
-                                   f"{receiver!r} in epoch {epoch}")
+        raise errors.WrongReceiver(
+            f"{operation.target!r} in epoch {operation.epoch}", f"{receiver!r} in epoch {epoch}"
+        )
 
 
 def mismatch_never_resolves(operation: Operation, snapshot: Snapshot) -> None:
-    """Raises WrongQuestion if the snapshot answers anything but this operation's exact question."""
+    """Raises WrongQuestion if the snapshot answers anything but this operation's exact
+    question."""
     asked, wanted = snapshot.query, operation.query
-    differs = [name for name in type(wanted).__dataclass_fields__ if getattr(asked, name) != getattr(wanted, name)]
+    differs = [
+        name
+        for name in type(wanted).__dataclass_fields__
+        if getattr(asked, name) != getattr(wanted, name)
+    ]
     if (snapshot.receiver, snapshot.epoch) != (wanted.target, wanted.epoch):
         differs.append("receiver or epoch that answered")
     if differs:
@@ -76,19 +84,32 @@ def mismatch_never_resolves(operation: Operation, snapshot: Snapshot) -> None:
 
 
 def receipt_answers(operation: Operation, receipt: Receipt) -> bool:
-    """mismatch-never-resolves, for receipts: only one for exactly this operation says anything about it."""
+    """mismatch-never-resolves, for receipts: only one for exactly this operation says anything
+    about it."""
     query = operation.query
-    return (receipt.operation_id, receipt.kind, receipt.payload, receipt.compensates, receipt.receiver,
-            receipt.epoch) == (query.operation_id, query.kind, query.payload, query.compensates, query.target,
-                               query.epoch)
+    return (
+        receipt.operation_id,
+        receipt.kind,
+        receipt.payload,
+        receipt.compensates,
+        receipt.receiver,
+        receipt.epoch,
+    ) == (
+        query.operation_id,
+        query.kind,
+        query.payload,
+        query.compensates,
+        query.target,
+        query.epoch,
+    )
 
 
 def within_policy(operation: Operation, snapshot: Snapshot) -> None:
-    """Evidence is never trusted beyond what the receiver declared. Raises Overclaimed if a flag exceeds it.
+    """Evidence is never trusted beyond what the receiver declared. Raises Overclaimed if a flag
+    exceeds it.
 
-    A close mark makes a reading complete and authoritative, since the receiver makes it and reads in one
-    transaction; so a closed snapshot needs `can_close` alone.
-    """
+    A close mark makes a reading complete and authoritative, since the receiver makes it and reads
+    in one transaction; so a closed snapshot needs `can_close` alone."""
     policy = operation.policy
     if snapshot.closed and policy.can_close:
         return
@@ -104,7 +125,8 @@ def one_decision_per_version(operation: Operation, expected_version: int) -> Non
 
 
 def resolving(snapshot: Snapshot) -> tuple[Verdict, State]:
-    """silence-decides-nothing: only a verdict that resolves names a state. Raises Unresolving if it does not."""
+    """silence-decides-nothing: only a verdict that resolves names a state. Raises Unresolving if
+    it does not."""
     verdict = classify(snapshot)
     if verdict.resolves is None:
         raise errors.Unresolving(verdict.value)
@@ -113,31 +135,41 @@ def resolving(snapshot: Snapshot) -> tuple[Verdict, State]:
 
 def final_stays_final(operation: Operation, evidence: Snapshot | Receipt) -> Incident | None:
     """Evidence that cannot hold at a final state is an incident; everything else is none."""
-    if operation.state not in FINAL or not _contradicts(operation, evidence):
+    if operation.state not in FINAL or not contradicts(operation, evidence):
         return None
     return Incident(operation=operation, version=operation.version + 1, evidence=evidence)
 
 
 def closing_needs_permission(operation: Operation, present: EffectPolicy) -> None:
-    """Raises ClosingRefused if the state has nothing to close, or either policy has no close barrier."""
+    """Raises ClosingRefused if the state has nothing to close, or either policy has no close
+    barrier."""
     if operation.state not in UNRESOLVED:
-        raise errors.ClosingRefused(operation.operation_id, f"it is {operation.state.value}, not unresolved")
+        raise errors.ClosingRefused(
+            operation.operation_id, f"it is {operation.state.value}, not unresolved"
+        )
     for policy, which in ((operation.policy, "pinned"), (present, "present")):
         if not policy.can_close:
-            raise errors.ClosingRefused(operation.operation_id, f"the {which} policy {policy.name!r} declares no "
-                                                                "closing; read, or escalate to a person")
+            raise errors.ClosingRefused(
+                operation.operation_id,
+                f"the {which} policy {policy.name!r} declares no "
+                "closing; read, or escalate to a person",
+            )
 
 
 def compensation_is_bound(operation: Operation) -> None:
-    """Raises Unbound if a compensation's original is no longer confirmed at the approved version."""
+    """Raises Unbound if a compensation's original is no longer confirmed at the approved
+    version."""
     if operation.compensates is None:
         return
     bound = operation.binding
     if bound is None or bound.effect_id != operation.compensates:
         raise errors.Unbound(operation.compensates, "no approval stands for this compensation")
     if (bound.state, bound.version) != (State.CONFIRMED, bound.approved_version):
-        raise errors.Unbound(bound.effect_id, f"approved at version {bound.approved_version} of the original, which "
-                                              f"is now {bound.state.value} at version {bound.version}; approve again")
+        raise errors.Unbound(
+            bound.effect_id,
+            f"approved at version {bound.approved_version} of the original, which "
+            f"is now {bound.state.value} at version {bound.version}; approve again",
+        )
 
 
 # --- the guards ---------------------------------------------------------------------------------
@@ -155,26 +187,28 @@ def announce(operation: Operation, *, receiver: str, epoch: int) -> Move:
 
 
 def never_sent(operation: Operation) -> Move | None:
-    """Back to prepared, for the very call that proves its permission unused. None if it may not move.
+    """Back to prepared, for the very call that proves its permission unused. None if it may not
+    move.
 
-    The attempt of that call counts under `not_sent` already: any other that may have left keeps it unknown.
-    """
+    The attempt of that call counts under `not_sent` already: any other that may have left keeps it
+    unknown."""
     if operation.state is not State.UNKNOWN or operation.may_have_left:
         return None
     return _move(operation, State.PREPARED, Cause.NEVER_SENT, SENDER)
 
 
 def settle(operation: Operation, receipt: Receipt) -> Move | Incident | None:
-    """What the direct reply to our own send entitles to. None: the receipt is kept and nothing moves.
+    """What the direct reply to our own send entitles to. None: it is kept, and nothing moves.
 
-    It speaks for the effect only if no other send may have left: a plain receiver numbers what it does, and
-    does not know that two requests were one operation.
+    It speaks for the effect only if no other send may have left: a plain receiver numbers what it
+    does, and does not know that two requests were one operation.
     """
     if not receipt_answers(operation, receipt):
         return None
     target = OUTCOME_OF[receipt.status]
     if operation.may_have_left == 1 and is_legal(operation.state, target, Cause.RECEIPT):
-        return _move(operation, target, Cause.RECEIPT, SENDER, effect_id=receipt.effect_id, receipt=receipt)
+        move = _move(operation, target, Cause.RECEIPT, SENDER)
+        return replace(move, effect_id=receipt.effect_id, receipt=receipt)
     return final_stays_final(operation, receipt)
 
 
@@ -188,19 +222,21 @@ def keep(operation: Operation, snapshot: Snapshot) -> Incident | None:
     return final_stays_final(operation, snapshot)
 
 
-def decide(operation: Operation, snapshot: Snapshot, *, reviewer: str, expected_version: int) -> Move:
+def decide(
+    operation: Operation, snapshot: Snapshot, *, reviewer: str, expected_version: int
+) -> Move:
     """The move that a resolving snapshot entitles a reviewer to.
 
-    Raises WrongQuestion, Overclaimed, StaleVersion, Unresolving or IllegalMove, in this order, if one
-    condition is missing.
+    Raises WrongQuestion, Overclaimed, StaleVersion, Unresolving or IllegalMove, in this order, if
+    one condition is missing.
     """
     mismatch_never_resolves(operation, snapshot)
     within_policy(operation, snapshot)
     one_decision_per_version(operation, expected_version)
     verdict, target = resolving(snapshot)
     effect_id = snapshot.effects[0].effect_id if snapshot.effects else None
-    return _move(operation, target, Cause.EVIDENCE, reviewer, verdict=verdict, effect_id=effect_id,
-                 snapshot=snapshot)
+    move = _move(operation, target, Cause.EVIDENCE, reviewer)
+    return replace(move, verdict=verdict, effect_id=effect_id, snapshot=snapshot)
 
 
 def close(operation: Operation, present: EffectPolicy, *, receiver: str, epoch: int) -> None:
@@ -209,27 +245,41 @@ def close(operation: Operation, present: EffectPolicy, *, receiver: str, epoch: 
     closing_needs_permission(operation, present)
 
 
-def bind(original: Operation, *, effect_id: str, approver: str, expected_version: int,
-         latest: Operation | None) -> Binding:
-    """compensation-is-bound: what an approval may bind. `latest` is the last compensation of this effect.
+def bind(
+    original: Operation,
+    *,
+    effect_id: str,
+    approver: str,
+    expected_version: int,
+    latest: Operation | None,
+) -> Binding:
+    """compensation-is-bound: what an approval may bind.
 
-    Raises StaleVersion, Unbound or AlreadyApproved if the effect may not be compensated now.
+    `latest` is the last compensation of this effect, None if there was none. Raises StaleVersion, Unbound or AlreadyApproved if the effect may not be compensated now.
     """
     one_decision_per_version(original, expected_version)
     if original.state is not State.CONFIRMED:
-        raise errors.Unbound(effect_id, f"the original is {original.state.value}; only a confirmed effect may be "
-                                        "compensated")
+        raise errors.Unbound(
+            effect_id,
+            f"the original is {original.state.value}; only a confirmed effect may be compensated",
+        )
     if original.effect_id != effect_id:
         raise errors.Unbound(effect_id, "it is not the confirmed effect of this operation")
     if latest is not None and not superseded(latest):
         raise errors.AlreadyApproved(effect_id, latest.operation_id)
-    return Binding(original_id=original.operation_id, effect_id=effect_id, approved_version=expected_version,
-                   ordinal=1 if latest is None or latest.binding is None else latest.binding.ordinal + 1,
-                   approver=approver, state=original.state, version=original.version)
+    return Binding(
+        original_id=original.operation_id,
+        effect_id=effect_id,
+        approved_version=expected_version,
+        ordinal=1 if latest is None or latest.binding is None else latest.binding.ordinal + 1,
+        approver=approver,
+        state=original.state,
+        version=original.version,
+    )
 
 
 def superseded(compensation: Operation) -> bool:
-    """Whether another approval may follow: this one ended without effect, or is a draft that went stale."""
+    """Whether another approval may follow: this one had no effect, or is a draft gone stale."""
     if compensation.state in ENDED_WITHOUT_EFFECT:
         return True
     try:
@@ -240,35 +290,13 @@ def superseded(compensation: Operation) -> bool:
 
 
 def withdraw(operation: Operation, *, actor: str, reason: str) -> Move:
-    """The move that ends a draft before anything was sent. Raises IllegalMove if it is no draft any more."""
-    return _move(operation, State.REVOKED, Cause.WITHDRAWN, actor, reason=reason)
+    """The move that ends a draft before anything was sent. Raises IllegalMove if it is none."""
+    return replace(_move(operation, State.REVOKED, Cause.WITHDRAWN, actor), reason=reason)
 
 
-def _move(operation: Operation, target: State, cause: Cause, actor: str, *, verdict: Verdict | None = None,
-          effect_id: str | None = None, snapshot: Snapshot | None = None, receipt: Receipt | None = None,
-          reason: str | None = None) -> Move:
+def _move(operation: Operation, target: State, cause: Cause, actor: str) -> Move:
     checks.text("actor", actor)
     if not is_legal(operation.state, target, cause):
         raise errors.IllegalMove(operation.state.value, target.value, cause.value)
-    return Move(operation=operation, target=target, version=operation.version + 1, cause=cause, actor=actor,
-                verdict=verdict, effect_id=effect_id, snapshot=snapshot, receipt=receipt, reason=reason)
-
-
-def _contradicts(operation: Operation, evidence: Snapshot | Receipt) -> bool:
-    state = operation.state
-    if isinstance(evidence, Snapshot):
-        verdict = classify(evidence)
-        if verdict is Verdict.INCONCLUSIVE:
-            return False
-        if state is State.CONFIRMED:
-            exact = verdict in (Verdict.UNIQUE_EXACT_MATCH, Verdict.EXACT_MATCH_EXISTENCE_ONLY)
-            return not (exact and evidence.effects[0].effect_id == operation.effect_id)
-        return state is State.WRITTEN_OFF or verdict is not Verdict.TERMINAL_ABSENCE
-    said = OUTCOME_OF[evidence.status]
-    if said is State.CONFIRMED and state is State.CONFIRMED:
-        return evidence.effect_id != operation.effect_id
-    if said in (State.PENDING, State.PARTIAL):
-        return state in (State.NOT_APPLIED, State.REVOKED)
-    if said is State.REJECTED:
-        return state not in ENDED_WITHOUT_EFFECT
-    return said is not state
+    version = operation.version + 1
+    return Move(operation=operation, target=target, version=version, cause=cause, actor=actor)

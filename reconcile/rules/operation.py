@@ -25,46 +25,52 @@ class Scope(NamedTuple):
 class Binding:
     """What a compensation was approved for, and how its original stands now."""
 
-    original_id: str             # operation id of the original
-    effect_id: str               # the one effect that may be amended
-    approved_version: int        # the original's version when the approver looked
-    ordinal: int                 # the how-many-th approval for this effect
+    original_id: str  # operation id of the original
+    effect_id: str  # the one effect that may be amended
+    approved_version: int  # the original's version when the approver looked
+    ordinal: int  # the how-many-th approval for this effect
     approver: str
-    state: State                 # the original's state now
-    version: int                 # the original's version now
+    state: State  # the original's state now
+    version: int  # the original's version now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One intended effect, whatever the number of attempts. Times are UTC milliseconds."""
 
-    number: int                  # its place in this file, never shown outside it
+    number: int  # its place in this file, never shown outside it
     operation_id: str
-    digest: str                  # of target and proposal: what an approval names
+    digest: str  # of target and proposal: what an approval names
     work_id: str
-    target: str                  # the receiver's identity
-    epoch: int                   # the receiver's epoch when this was prepared
+    target: str  # the receiver's identity
+    epoch: int  # the receiver's epoch when this was prepared
     kind: str
-    payload: str                 # canonical JSON text
-    subject: str                 # what the effect is about
+    payload: str  # canonical JSON text
+    subject: str  # what the effect is about
     scope: Scope
-    policy: EffectPolicy         # as the receiver declared it when this was prepared
+    policy: EffectPolicy  # as the receiver declared it when this was prepared
     prepared_ms: int
     state: State = State.PREPARED
     version: int = 1
-    effect_id: str | None = None         # None: no decision names one effect
-    compensates: str | None = None       # None: an original, no compensation
-    binding: Binding | None = None       # None: no approval stands for it
-    attempts: int = 0                    # announced sendings
-    not_sent: int = 0                    # of these, proved by their own call never to have left
-    first_sent_ms: int | None = None     # None: nothing was announced
-    close_requests: int = 0              # requests to close that may have left
+    effect_id: str | None = None  # None: no decision names one effect
+    compensates: str | None = None  # None: an original, no compensation
+    binding: Binding | None = None  # None: no approval stands for it
+    attempts: int = 0  # announced sendings
+    not_sent: int = 0  # of these, proved by their own call never to have left
+    first_sent_ms: int | None = None  # None: nothing was announced
+    close_requests: int = 0  # requests to close that may have left
 
     @property
     def query(self) -> Query:
         """The exact question whose answer is evidence for this operation."""
-        return Query(operation_id=self.operation_id, target=self.target, kind=self.kind, payload=self.payload,
-                     compensates=self.compensates, epoch=self.epoch)
+        return Query(
+            operation_id=self.operation_id,
+            target=self.target,
+            kind=self.kind,
+            payload=self.payload,
+            compensates=self.compensates,
+            epoch=self.epoch,
+        )
 
     @property
     def may_have_left(self) -> int:

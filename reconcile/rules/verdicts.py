@@ -1,7 +1,7 @@
 """What a snapshot proves. One classifier, a total function of one value.
 
-The order of `Verdict` is the order of precedence. Two of the seven resolve; all others are kept as observations.
-"""
+The order of `Verdict` is the order of precedence. Two of the seven resolve; all others are kept as
+observations."""
 
 from __future__ import annotations
 
@@ -34,35 +34,41 @@ class Verdict(Enum):
         return _SAYS[self]
 
 
-_RESOLVES = {Verdict.UNIQUE_EXACT_MATCH: State.CONFIRMED, Verdict.TERMINAL_ABSENCE: State.NOT_APPLIED}
+_RESOLVES = {
+    Verdict.UNIQUE_EXACT_MATCH: State.CONFIRMED,
+    Verdict.TERMINAL_ABSENCE: State.NOT_APPLIED,
+}
 
 _SAYS = {
-    Verdict.DUPLICATE_MATCHES:
-        "The receiver has more than one effect for this operation. None of them is *the* effect; a person decides.",
-    Verdict.PAYLOAD_MISMATCH:
-        "The receiver has one effect for this operation with another payload. It is not what was asked for.",
-    Verdict.ACTION_SCOPE_MISMATCH:
-        "The receiver has one effect for this operation of another kind, or amending another effect.",
-    Verdict.EXACT_MATCH_EXISTENCE_ONLY:
-        "The effect exists. Whether it is the only one is open: a late original or a copy could still follow.",
-    Verdict.UNIQUE_EXACT_MATCH:
-        "The effect exists, it is exactly what was asked for, and no other can follow: confirmed.",
-    Verdict.TERMINAL_ABSENCE:
-        "There is no effect, and none can follow, since the operation is closed at the receiver: not applied.",
-    Verdict.INCONCLUSIVE:
-        "Nothing was found, and that proves nothing: the request may still be on its way.",
+    Verdict.DUPLICATE_MATCHES: "The receiver has more than one effect for this operation. "
+    "None of them is *the* effect; a person decides.",
+    Verdict.PAYLOAD_MISMATCH: "The receiver has one effect for this operation, with another payload. "
+    "It is not what was asked for.",
+    Verdict.ACTION_SCOPE_MISMATCH: "The receiver has one effect for this operation, of another kind "
+    "or amending another effect. It is not what was asked for.",
+    Verdict.EXACT_MATCH_EXISTENCE_ONLY: "The effect exists. Whether it is the only one is open: "
+    "a late original or a copy could still follow.",
+    Verdict.UNIQUE_EXACT_MATCH: "The effect exists, it is exactly what was asked for, "
+    "and no other can follow: confirmed.",
+    Verdict.TERMINAL_ABSENCE: "There is no effect, and none can follow, "
+    "since the operation is closed at the receiver: not applied.",
+    Verdict.INCONCLUSIVE: "Nothing was found, and that proves nothing: "
+    "the request may still be on its way.",
 }
 
 
 def classify(snapshot: Snapshot) -> Verdict:
-    """The verdict of a snapshot. The order of its rows changes nothing, and for several no row is picked.
+    """The verdict of a snapshot. The order of its rows changes nothing, and for several no row is
+    picked.
 
     Raises Malformed if the argument is no Snapshot; of every Snapshot it has a verdict.
     """
     checks.instance("snapshot", snapshot, Snapshot)
     query, effects = snapshot.query, snapshot.effects
     if (snapshot.receiver, snapshot.epoch) != (query.target, query.epoch):
-        return Verdict.INCONCLUSIVE     # rows of another receiver, or another life, prove nothing here
+        return (
+            Verdict.INCONCLUSIVE
+        )  # rows of another receiver, or another life, prove nothing here
     if len(effects) > 1:
         return Verdict.DUPLICATE_MATCHES
     if not effects:
@@ -78,10 +84,12 @@ def classify(snapshot: Snapshot) -> Verdict:
 
 
 def proves_absence(snapshot: Snapshot) -> bool:
-    """absence-needs-closure: an empty answer is absence only if complete, authoritative and closed."""
+    """absence-needs-closure: an empty answer is absence only if complete, authoritative and
+    closed."""
     return snapshot.complete and snapshot.authoritative and snapshot.closed
 
 
 def proves_uniqueness(snapshot: Snapshot) -> bool:
-    """uniqueness-needs-closure: one match is the only one only if complete, authoritative and closed."""
+    """uniqueness-needs-closure: one match is the only one only if complete, authoritative and
+    closed."""
     return snapshot.complete and snapshot.authoritative and snapshot.closed

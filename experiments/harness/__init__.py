@@ -1,0 +1,1 @@
+"""The harness: real files, real processes, and faults that enter through the seams."""

@@ -1,0 +1,98 @@
+"""The lab: what a chapter is given. Fresh files, processes, permits, a clock that only rises, and
+traces."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+
+from .inprocess import create
+from .plain import IDENTITY
+from .processes import Child
+from .scene import Scene
+
+BIRTH_MS = 1_800_000_000_000  # the lab's first moment; results never show it
+YEAR_MS = 365 * 24 * 3600 * 1000
+
+
+class LeftBehind(AssertionError):
+    """Raised if a connection or a process outlives its lab, or files hold what cannot be true."""
+
+
+class Lab:
+    """A context manager. `neutral`: every fault that a chapter names is left out.
+
+    Leaving it raises LeftBehind if a connection is open, a process lives, or the oracle finds
+    something in a scene that was not declared unsafe. `keep`: a folder that receives the files;
+    None: they are removed."""
+
+    def __init__(self, *, neutral: bool = False, keep: Path | None = None) -> None:
+        self.neutral, self._keep = neutral, keep
+        self.children: list[Child] = []
+        self.scenes: list[Scene] = []
+        self._ticks = count(BIRTH_MS)
+        self._later_ms = 0
+        self._folder = Path(tempfile.mkdtemp(prefix="reconcile-"))
+        self._template = self._folder / "template.db"
+        create(self._template, IDENTITY)
+
+    def clock(self) -> int:
+        """UTC milliseconds, one more at each reading."""
+        return next(self._ticks) + self._later_ms
+
+    def pass_time(self, ms: int) -> None:
+        """Let time pass, forwards."""
+        assert ms >= 0
+        self._later_ms += ms
+
+    def fault(self, point: str) -> str | None:
+        """The crash point that a chapter is about; None in a neutral lab."""
+        return None if self.neutral else point
+
+    def scene(self, name: str = "run", *, unsafe: bool = False) -> Scene:
+        """Fresh files. The receiver's is a copy of a template; the sender's is made when it is
+        opened."""
+        folder = self._folder / name.replace(" ", "-")
+        folder.mkdir()
+        shutil.copyfile(self._template, folder / "receiver.db")
+        scene = Scene(self, folder, unsafe=unsafe)
+        self.scenes.append(scene)
+        return scene
+
+    def close(self, *, judge: bool = True) -> None:
+        """End what is left and remove the files. Raises LeftBehind if there was anything to
+        end."""
+        left = [f"{len(scene.opened)} open connections" for scene in self.scenes if scene.opened]
+        for scene in self.scenes:
+            for connection in tuple(scene.opened):
+                connection.close()
+        for child in self.children:
+            if not child.ended:
+                left.append("a living process")
+                child.kill()
+        if judge:
+            left += [
+                line
+                for scene in self.scenes
+                if not scene.unsafe and scene.sender.exists()
+                for line in scene.findings()
+            ]
+        if self._keep is not None:
+            shutil.copytree(self._folder, self._keep, dirs_exist_ok=True)
+        shutil.rmtree(self._folder)
+        if left and judge:
+            raise LeftBehind("; ".join(left))
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close(judge=kind is None)

@@ -1,0 +1,119 @@
+"""A scene: one sender's file, one receiver's file, and everything that happens between them."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reconcile import EffectPolicy, Ledger, Operation, ProcessReceiver, Query, ReconcileError
+
+from . import oracle
+from .inprocess import InProcessReceiver
+from .permits import Held
+from .plain import IDENTITY, POLICY, receiver_command
+from .processes import LIMIT_S
+from .trace import Trace, watching
+from .traced import Traced
+
+if TYPE_CHECKING:
+    from .lab import Lab
+
+class Scene:
+    """Fresh files, with operations named by role. `unsafe`: its files are meant to be rejected."""
+
+    def __init__(self, lab: Lab, folder: Path, *, unsafe: bool) -> None:
+        self.lab, self.unsafe = lab, unsafe
+        self.sender, self.receiver_file = folder / "sender.db", folder / "receiver.db"
+        self.trace = Trace()
+        self.opened: list[sqlite3.Connection] = []
+        self._seen: set[str] = set()
+
+    # --- acting ---------------------------------------------------------------------------------
+
+    def ledger(self, **options: Any) -> Ledger:
+        """Open the sender's file, watched, on the lab's clock."""
+        if self.sender.exists():
+            self.trace.at("sender.db", "opened again")
+        options = {
+            "clock": self.lab.clock,
+            "factory": watching(self.trace, self.opened),
+            **options,
+        }
+        return Ledger(self.sender, **options)
+
+    def receiver(self, *, crash: str | None = None, policy: EffectPolicy = POLICY) -> Traced:
+        """The receiver as a process for each request, ended at a crash point if one is named."""
+        argv = receiver_command(self.receiver_file, crash=crash)
+        inner = ProcessReceiver(argv, identity=IDENTITY, policy=policy, limit_s=LIMIT_S)
+        return Traced(self, inner, crash=crash)
+
+    def near(self, *, policy: EffectPolicy = POLICY) -> InProcessReceiver:
+        """The same receiver without a process, where none has to die."""
+        return InProcessReceiver(self.receiver_file, identity=IDENTITY, policy=policy)
+
+    def held(self, *, at: str = "before_begin") -> Held:
+        """The receiver as a process that waits for a permit, while its sender stops waiting."""
+        held = Held(self, receiver_command(self.receiver_file, hold=at))
+        self.lab.children.append(held.child)
+        return held
+
+    def raw_reply(self, request: bytes, *, crash: str | None) -> bytes:
+        """Every byte that a receiver process writes for one request, up to its end."""
+        argv = receiver_command(self.receiver_file, crash=crash)
+        return subprocess.run(
+            argv, input=request, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=LIMIT_S
+        ).stdout
+
+    def name(self, operation: Operation | Query | str, role: str) -> None:
+        """Call an operation by its role in everything that is reported."""
+        identity = operation if isinstance(operation, str) else operation.operation_id
+        self.trace.roles[identity] = role
+
+    # --- seeing ---------------------------------------------------------------------------------
+
+    def effects(self) -> dict[str, int]:
+        """How many effects each operation has, counted from the receiver's file."""
+        found = {role: 0 for role in self.trace.roles.values()}
+        for operation_id, rows in oracle.effects(self.receiver_file).items():
+            found[self.trace.by_role(operation_id)] = len(rows)
+        return found
+
+    def states(self) -> dict[str, str]:
+        """The state of each operation, read from the sender's file."""
+        found = oracle.states(self.sender)
+        return {self.trace.by_role(i): state for i, (state, _) in found.items()}
+
+    def contacts(self) -> list[list[str]]:
+        """The receiver's own log of applies and closes."""
+        return [
+            [request, self.trace.by_role(i)] for request, i in oracle.contacts(self.receiver_file)
+        ]
+
+    def findings(self) -> list[str]:
+        """What the oracle says cannot be true of the two files."""
+        return [
+            self.trace.by_role(line) for line in oracle.findings(self.sender, self.receiver_file)
+        ]
+
+    def witness(self) -> None:
+        """Put on the trace what is new at the receiver, read from its file."""
+        news = []
+        for operation_id, rows in oracle.effects(self.receiver_file).items():
+            news += [f"{operation_id}#{number} committed" for number in range(1, len(rows) + 1)]
+        news += [f"{operation_id} closed" for operation_id in oracle.closed(self.receiver_file)]
+        for line in news:
+            if line not in self._seen:
+                self._seen.add(line)
+                self.trace.at("receiver.db", line)
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """The name of the refusal that a call ends in; "allowed" if it ends in none."""
+    try:
+        call()
+    except ReconcileError as error:
+        return type(error).__name__
+    return "allowed"

@@ -1,0 +1,66 @@
+"""A receiver that puts on the trace what passes it, and asserts that an injected crash was
+delivered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reconcile import EffectPolicy, ProcessReceiver, Query, Receipt, Snapshot
+
+if TYPE_CHECKING:
+    from .scene import Scene
+
+CRASH_EXIT = 23
+
+
+class FaultNotDelivered(AssertionError):
+    """Raised if a process was told to end at a point and did not: the run shows nothing."""
+
+
+class Traced:
+    """Stands between the library and a real receiver process, and changes nothing."""
+
+    def __init__(self, scene: Scene, inner: ProcessReceiver, *, crash: str | None) -> None:
+        self._scene, self._inner, self._crash = scene, inner, crash
+        self.identity, self.epoch = inner.identity, inner.epoch
+        self.policy: EffectPolicy = inner.policy
+
+    def send(self, query: Query) -> Receipt | None:
+        self._arrow(f"apply {query.operation_id}")
+        receipt = self._inner.send(query)
+        self._scene.witness()
+        self._died()
+        if receipt is None:
+            what = "no receipt" if self._crash else f"{query.operation_id} is closed: refused"
+            self._answer(what)
+        else:
+            self._answer(f"receipt: {receipt.status} {receipt.effect_id}")
+        return receipt
+
+    def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
+        self._arrow(f"{'close and read' if close else 'read'} {query.operation_id}")
+        try:
+            snapshot = self._inner.snapshot(query, close=close)
+        finally:
+            self._scene.witness()
+            self._died()
+        flags = [
+            name for name in ("complete", "authoritative", "closed") if getattr(snapshot, name)
+        ]
+        self._answer(f"effects: {len(snapshot.effects)}; {', '.join(flags)}")
+        return snapshot
+
+    def _arrow(self, says: str) -> None:
+        self._scene.trace.at("sender", says, to="receiver")
+
+    def _answer(self, says: str) -> None:
+        self._scene.trace.at("receiver", says, to="sender")
+
+    def _died(self) -> None:
+        if self._crash is None:
+            return
+        if self._inner.last_exit != CRASH_EXIT:
+            raise FaultNotDelivered(
+                f"{self._crash}: the process ended with {self._inner.last_exit}"
+            )
+        self._scene.trace.at("receiver", f"dies at {self._crash}")

@@ -1,0 +1,56 @@
+"""What the library refuses, done anyway: the unsafe twins, so that their damage can be seen and
+counted.
+
+They write past the library, with its triggers dropped, as a program that trusts its habits would
+write."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+
+def flip_state(
+    sender: Path, operation_id: str, state: str, *, effect_id: str | None = None
+) -> None:
+    """Set a state by hand and end the open question: no decision, no evidence."""
+    with closing(sqlite3.connect(sender, isolation_level=None)) as connection:
+        _drop_triggers(connection, "operation", "obligation")
+        connection.execute(
+            "UPDATE operation SET state = ?, version = version + 1, effect_id = ? "
+            "WHERE operation_id = ?",
+            (state, effect_id, operation_id),
+        )
+        connection.execute("UPDATE obligation SET ended_ms = 0 WHERE ended_ms IS NULL")
+
+
+def append_decision(
+    sender: Path, operation_id: str, *, target: str, version: int, actor: str
+) -> None:
+    """Append a verdict whose update matched no row: the newest line of the log contradicts the
+    state."""
+    with closing(sqlite3.connect(sender, isolation_level=None)) as connection:
+        _drop_triggers(connection, "decision")
+        connection.execute(
+            "INSERT INTO decision "
+            "SELECT number, ?, 'unknown', ?, 'authority', ?, NULL, NULL, NULL, NULL, "
+            "'seen on my screen', 0 FROM operation WHERE operation_id = ?",
+            (version, target, actor, operation_id),
+        )
+
+
+def forget_closes(receiver: Path) -> int:
+    """Purge every close mark, as a clean-up by age would; returns how many there were."""
+    with closing(sqlite3.connect(receiver, isolation_level=None)) as connection:
+        _drop_triggers(connection, "closed")
+        return connection.execute("DELETE FROM closed").rowcount
+
+
+def _drop_triggers(connection: sqlite3.Connection, *tables: str) -> None:
+    for table in tables:
+        names = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", (table,)
+        ).fetchall()
+        for (name,) in names:
+            connection.execute(f"DROP TRIGGER {name}")
