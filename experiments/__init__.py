@@ -1,5 +1,6 @@
 """The chapters, in reading order. Each is a module whose docstring is the chapter and whose `run`
-is the proof."""
+is the proof.
+"""
 
 CHAPTERS = (
     "e01_lost_receipt",

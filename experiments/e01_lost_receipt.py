@@ -1,18 +1,18 @@
 """The lost receipt.
 
 Incident
-    A billing agent charged an invoice. The payment service committed the charge and died before it
-    could say so. The agent took the silence for a failure, charged again, and the customer paid
-    twice.
+    A billing agent charged an invoice. The payment service committed the charge and died before
+    it could say so. The agent took the silence for a failure, charged again, and the customer
+    paid twice.
 
 Observable result
-    The receiver's file holds `effects.charge` = 1 and `effects.refund` = 1, counted by a reader that
-    imports neither side. Of the first receipt, `receipt bytes` = 0 arrived. The sender's file, opened
-    again, says `reopened` = "unknown". The second dispatch ends in `second dispatch` =
-    "AlreadyAnnounced", and the receiver has been contacted `contacts after refusal` = 1 time. The
-    plain read gives `plain read` = "exact_match_existence_only", the closing read
-    `closing read` = "unique_exact_match". The unsafe twin's file holds
-    `twin.blind retry.effects.charge` = 2.
+    The receiver's file holds `effects.charge` = 1 and `effects.refund` = 1, counted by a reader
+    that imports neither side. Of the first receipt, `receipt bytes` = 0 arrived. The sender's
+    file, opened again, says `reopened` = "unknown". The second dispatch ends in `second dispatch`
+    = "AlreadyAnnounced", and the receiver has been contacted `contacts after refusal` = 1 time.
+    The plain read gives `plain read` = "exact_match_existence_only", the closing read `closing
+    read` = "unique_exact_match". The unsafe twin's file holds `twin.blind retry.effects.charge` =
+    2.
 
 Predict
     1. The receiver committed and then died. What does the sender's file say?
@@ -27,16 +27,18 @@ Predict
        (b) Ask, close, and decide, as for the charge.
 
 Run
-    python3 run_experiment.py e01_lost_receipt --show e01_lost_receipt
+    python3 run_experiment.py --show e01_lost_receipt
 
 Read
     1. `reconcile/flows/sender.py` `dispatch` commits `unknown` before the request leaves.
     2. `reconcile/rules/moves.py` `one_effect` refuses the second dispatch.
-    3. `receiver/ledger.py` `apply` commits the effect; `receiver/crash.py` `Points` ends the process.
+    3. `receiver/ledger.py` `apply` commits the effect; `receiver/crash.py` `Points` ends the
+       process.
     4. `reconcile/flows/review.py` `close` asks the receiver to close and read in one transaction.
     5. `reconcile/rules/verdicts.py` `classify` says what the answer proves.
     6. `reconcile/flows/review.py` `reconcile` commits state, version and evidence together.
-    7. `reconcile/flows/compensation.py` `approve_compensation` prepares the refund, bound to the effect.
+    7. `reconcile/flows/compensation.py` `approve_compensation` prepares the refund, bound to the
+       effect.
 
 Break it
     The unsafe twin takes silence for failure and sends again. The receiver is honest and not
@@ -44,22 +46,23 @@ Break it
     "one-effect: charge has 2 effects".
 
 What this does not show
-    No real payment service, customer or money. Both processes run on one host: no partition, no power
-    loss, no disk corruption. A closing read is a capability that many real tools lack. A
+    No real payment service, customer or money. Both processes run on one host: no partition, no
+    power loss, no disk corruption. A closing read is a capability that many real tools lack. A
     compensation is a new effect; it makes nothing unhappen.
 
 Exercises
     1. Move the crash to `before_commit` and predict every line of the result before you run it.
-    2. Leave the receiver without `can_close` in its policy. Which action is still offered, and to whom?
+    2. Leave the receiver without `can_close` in its policy. Which action is still offered, and to
+       whom?
     3. Let the crash come at `mid_receipt`. Half a receipt arrives: what may the sender conclude?
 
 Words
     operation, attempt, effect, receipt, snapshot, close barrier, verdict, decision, compensation
 
 Sources
-    The end-to-end argument (Saltzer, Reed, Clark, 1984): only the ends can say that it happened. The
-    isolation of the two files follows the crash tests of SQLite: a process dies, and what is left is
-    judged by reading the files.
+    The end-to-end argument (Saltzer, Reed, Clark, 1984): only the ends can say that it happened.
+    The isolation of the two files follows the crash tests of SQLite: a process dies, and what is
+    left is judged by reading the files.
 """
 
 from __future__ import annotations
@@ -189,7 +192,9 @@ def receipt_bytes(lab: Lab, query: Any) -> int:
 
 
 def control(lab: Lab) -> str:
-    """The same pipe and the same exit status, with the crash just after the receipt was written."""
+    """The same pipe and the same exit status, with the crash just after the receipt was
+    written.
+    """
     scene = lab.scene("control")
     with scene.ledger() as ledger:
         receiver = scene.receiver(crash="after_receipt")
@@ -225,9 +230,9 @@ def blind_retry(lab: Lab) -> dict[str, Any]:
 def line(result: dict[str, Any]) -> str:
     """The result in one line."""
     effects, states = result["effects"], result["states"]
+    twice = result["twin"]["blind retry"]["effects"]["charge"]
     return (
-        f"{result['receipt bytes']} bytes of receipt came, so the charge was {result['reopened']}; closing "
-        f"and reading made it {states['charge']} with {effects['charge']} effect, and the refund "
-        f"{states['refund']} with {effects['refund']}; a blind retry charges "
-        f"{result['twin']['blind retry']['effects']['charge']} times"
+        f"{result['receipt bytes']} bytes of receipt came, so the charge was {result['reopened']}; "
+        f"closing and reading made it {states['charge']} with {effects['charge']} effect, and the "
+        f"refund {states['refund']} with {effects['refund']}; a blind retry charges {twice} times"
     )

@@ -1,7 +1,8 @@
 """The receiver's one file: apply, read, and close-and-read, each in one transaction.
 
 Every write transaction is immediate and looks for a close mark before it commits. So a close and
-an apply that race have an order: the effect is in the closing answer, or it is refused."""
+an apply that race have an order: the effect is in the closing answer, or it is refused.
+"""
 
 import os
 import sqlite3
@@ -43,7 +44,8 @@ def create(path, identity):
 
 def open_file(path):
     """Open an existing receiver file. A missing one is never made here: an empty answer would be a
-    lie."""
+    lie.
+    """
     if not os.path.isfile(path):
         raise Refused(f"{path}: no such file; make it with --create IDENTITY")
     connection = _connect(path)
@@ -95,7 +97,8 @@ def apply(connection, request, points=Points()):
 
 def snapshot(connection, request, points=Points()):
     """Every row of one operation. With `close`, its mark is written first, in the same
-    transaction."""
+    transaction.
+    """
     operation_id, close = request["operation"], request["close"]
     identity, epoch = _check_target(connection, request)
     if close:

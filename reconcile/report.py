@@ -208,8 +208,8 @@ def _approval(operation: Operation) -> str:
         return "none stands: it may not be sent"
     return (
         f"number {bound.ordinal}, by {plain(bound.approver)}, for operation "
-        f"{plain(bound.original_id)} at version {bound.approved_version}; that one is now {bound.state.value} at version "
-        f"{bound.version}"
+        f"{plain(bound.original_id)} at version {bound.approved_version}; that one is now "
+        f"{bound.state.value} at version {bound.version}"
     )
 
 

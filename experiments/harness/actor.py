@@ -1,9 +1,10 @@
-"""A sender that is a process of its own, so that it can really die. It is given a plan and follows
-it.
+"""A sender that is a process of its own, so that it can really die. It is given a plan and
+follows it.
 
 The plan is one JSON object: the sender's `file`, the `receiver` command, the `clock` to start
 from, the `steps` (order, decide), and the fault: `at` and `how`, as in `faults`. It says one JSON
-line for each step it survived."""
+line for each step it survived.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """Break the sender from outside: at the k-th statement, or on either side of a send, on one
 counter.
 
-Two seams are enough, because the library asks SQLite in one way only and reaches a receiver in one
-way only. A statement is made to fail by SQLite itself: by its authorizer, which refuses the
+Two seams are enough, because the library asks SQLite in one way only and reaches a receiver in
+one way only. A statement is made to fail by SQLite itself: by its authorizer, which refuses the
 statement and leaves the transaction, or by its progress handler, which interrupts it and may end
 the transaction. Counting without a fault tells how many points there are; `bypassed` proves, by
-SQLite's own trace, that none goes unseen."""
+SQLite's own trace, that none goes unseen.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +23,15 @@ HOW = ("exit", "exit_after", "deny", "interrupt")
 
 
 class Fault:
-    """One fault at one point. `at` counts from 0; None injects nothing and counts.
+    """One fault at one point. `at` counts from 0, or names a point; None injects nothing and
+    counts.
 
     `how`: exit (the process ends before the point), exit_after (just after it), deny or interrupt
-    (SQLite fails the statement). `delivered` says whether it happened, and `points` names what was
-    passed."""
+    (SQLite fails the statement). `delivered` says whether it happened, and `points` names what
+    was passed.
+    """
 
-    def __init__(self, at: int | None = None, *, how: str = "exit") -> None:
+    def __init__(self, at: int | str | None = None, *, how: str = "exit") -> None:
         assert how in HOW, how
         self.at, self.how = at, how
         self.delivered = False
@@ -37,11 +40,12 @@ class Fault:
 
     def _due(self, point: str) -> bool:
         self.points.append(point)
-        return self.at == len(self.points) - 1
+        return self.at is not None and self.at in (len(self.points) - 1, point)
 
     def around(self, point: str) -> bool:
-        """Pass a point; end the process if it is to end before it. True: it is to end, or fail, at
-        it."""
+        """Pass a point; end the process if it is to end before it. True: it is to end, or fail,
+        at it.
+        """
         due = self._due(point)
         if due and self.how == "exit":
             os._exit(EXIT)

@@ -1,5 +1,6 @@
 """The lab: what a chapter is given. Fresh files, processes, permits, a clock that only rises, and
-traces."""
+traces.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Lab:
 
     Leaving it raises LeftBehind if a connection is open, a process lives, or the oracle finds
     something in a scene that was not declared unsafe. `keep`: a folder that receives the files;
-    None: they are removed."""
+    None: they are removed.
+    """
 
     def __init__(self, *, neutral: bool = False, keep: Path | None = None) -> None:
         self.neutral, self._keep = neutral, keep
@@ -54,7 +56,8 @@ class Lab:
 
     def scene(self, name: str = "run", *, unsafe: bool = False) -> Scene:
         """Fresh files. The receiver's is a copy of a template; the sender's is made when it is
-        opened."""
+        opened.
+        """
         folder = self._folder / name.replace(" ", "-")
         folder.mkdir()
         shutil.copyfile(self._template, folder / "receiver.db")
@@ -64,7 +67,8 @@ class Lab:
 
     def close(self, *, judge: bool = True) -> None:
         """End what is left and remove the files. Raises LeftBehind if there was anything to
-        end."""
+        end.
+        """
         left = [f"{len(scene.opened)} open connections" for scene in self.scenes if scene.opened]
         for scene in self.scenes:
             for connection in tuple(scene.opened):

@@ -1,7 +1,8 @@
 """The independent oracle: reads both files, imports neither side, and says what cannot be true.
 
 It is written a second time on purpose. A check that used the library's own rules would agree with
-their faults."""
+their faults.
+"""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reconcile import EffectPolicy, Query, Receipt, Snapshot
-from reconcile.flows.process_receiver import apply_request, snapshot_request
+from reconcile.flows.process_receiver import apply_request
 
-from .plain import IDENTITY, POLICY
+from .plain import IDENTITY, POLICY, receiver_command
 from .processes import Child
 
 if TYPE_CHECKING:
@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 
 
 class Held:
-    """One request on its way: it left, its process waits, and whoever sent it has stopped
-    waiting."""
+    """One request on its way in a process of its own, and nobody waits for its reply.
 
-    def __init__(self, scene: Scene, argv: list[str]) -> None:
-        self.child = Child(argv)
+    With a hold point the process says that it holds there, and goes on only by the exact permit.
+    Without one it goes on by itself, as soon as no other process blocks it.
+    """
+
+    def __init__(self, scene: Scene, *, at: str | None) -> None:
+        self.child = Child(receiver_command(scene.receiver_file, hold=at))
         self.identity, self.epoch = IDENTITY, 1
         self.policy: EffectPolicy = POLICY
-        self._scene, self._operation_id = scene, ""
+        self.reply: dict[str, Any] | None = None
+        self._scene, self._at, self._operation_id = scene, at, ""
 
     def send(self, query: Query) -> Receipt | None:
         """Send, see it arrive, and give up waiting."""
@@ -30,40 +34,43 @@ class Held:
         return None
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
-        raise NotImplementedError("this one only carries a delayed original")
+        raise NotImplementedError("this one carries a request, and nobody waits for it")
 
-    def start(self, request: dict[str, Any], *, holds: bool = True) -> None:
-        """Write the request; wait until the process says that it holds, unless another one blocks
-        it."""
+    def start(self, request: dict[str, Any]) -> None:
+        """Write the request; with a hold point, wait until the process says that it holds
+        there.
+        """
         self._operation_id = request["operation"]
         self._scene.trace.at("sender", f"{_verb(request)} {self._operation_id}", to="receiver")
         self.child.ask(request)
-        if holds:
+        if self._at is not None:
             said = self.child.hear()
             assert said == {"reply": "holding"}, said
-            self._scene.trace.at("receiver", f"holds {self._operation_id}")
+            self._scene.trace.at("receiver", f"holds {self._operation_id} at {self._at}")
 
-    def close(self, query: Query) -> None:
-        """Ask to close and read, and see it hold."""
-        self.start(snapshot_request(query, close=True))
+    def grant(self) -> str:
+        """Write the exact permit and finish. Granting again changes nothing."""
+        return self.finish(f"permit {self._operation_id}\n".encode())
 
-    def grant(self) -> dict[str, Any] | None:
-        """Write the exact permit, wait for the end, and return the reply: None if there was
-        none."""
-        return self.answer(f"permit {self._operation_id}\n".encode(), "permit")
+    def finish(self, line: bytes = b"") -> str:
+        """Write a line, if any, close standard input, wait for the end; what the reply was, in a
+        word.
+        """
+        if not self.child.ended:
+            if line:
+                self._scene.trace.at(
+                    "sender", self._scene.trace.by_role(line.decode()).strip(), to="receiver"
+                )
+            self.child.say(line)
+            self.child.close_input()
+            self.reply = self.child.hear()
+            self.child.end()
+            self._scene.witness()
+            self._scene.trace.at("receiver", self._word(), to="sender")
+        return self._word()
 
-    def answer(self, line: bytes, says: str) -> dict[str, Any] | None:
-        """Write any line instead of the permit, then close standard input; return the reply."""
-        self._scene.trace.at("sender", f"{says} {self._operation_id}", to="receiver")
-        self.child.say(line)
-        self.child.close_input()
-        reply = self.child.hear()
-        self.child.end()
-        self._scene.witness()
-        self._scene.trace.at(
-            "receiver", "no reply" if reply is None else f"{reply['reply']}", to="sender"
-        )
-        return reply
+    def _word(self) -> str:
+        return "no reply" if self.reply is None else str(self.reply["reply"])
 
 
 def _verb(request: dict[str, Any]) -> str:

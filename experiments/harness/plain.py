@@ -1,4 +1,6 @@
-"""The plain receiver, as its sender knows it: how it is started, what it is called, what it guarantees."""
+"""The plain receiver, as its sender knows it: how it is started, what it is called, what it
+guarantees.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ POLICY = EffectPolicy(
 """It reads honestly and can close. It knows no identities: a second request is a second effect."""
 
 
-def receiver_command(file: Path, *, crash: str | None = None, hold: str | None = None) -> list[str]:
+def receiver_command(
+    file: Path, *, crash: str | None = None, hold: str | None = None
+) -> list[str]:
     """The command that starts it on a file, to end or to wait at a point if one is named."""
     words = [str(file)]
     if crash is not None:

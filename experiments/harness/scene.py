@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reconcile import EffectPolicy, Ledger, Operation, ProcessReceiver, Query, ReconcileError
+from reconcile import (
+    EffectPolicy,
+    Ledger,
+    Operation,
+    ProcessReceiver,
+    Query,
+    ReconcileError,
+    dispatch,
+    look,
+    prepare,
+)
 
 from . import oracle
 from .inprocess import InProcessReceiver
+from .lossy import LosesReceipt
 from .permits import Held
 from .plain import IDENTITY, POLICY, receiver_command
 from .processes import LIMIT_S
@@ -21,8 +33,14 @@ from .traced import Traced
 if TYPE_CHECKING:
     from .lab import Lab
 
+CHARGE: dict[str, Any] = {"kind": "charge", "payload": {"pence": 1500}, "subject": "invoice-17"}
+"""What a scene's operations propose, where nothing else is said."""
+
+
 class Scene:
-    """Fresh files, with operations named by role. `unsafe`: its files are meant to be rejected."""
+    """Fresh files, with operations named by role. `unsafe`: its files are meant to be
+    rejected.
+    """
 
     def __init__(self, lab: Lab, folder: Path, *, unsafe: bool) -> None:
         self.lab, self.unsafe = lab, unsafe
@@ -54,11 +72,21 @@ class Scene:
         """The same receiver without a process, where none has to die."""
         return InProcessReceiver(self.receiver_file, identity=IDENTITY, policy=policy)
 
-    def held(self, *, at: str = "before_begin") -> Held:
-        """The receiver as a process that waits for a permit, while its sender stops waiting."""
-        held = Held(self, receiver_command(self.receiver_file, hold=at))
+    def held(self, *, at: str | None = "before_begin") -> Held:
+        """The receiver as a process that nobody waits for: it holds at a point, or goes on by
+        itself.
+        """
+        held = Held(self, at=at)
         self.lab.children.append(held.child)
         return held
+
+    def unknown(self, ledger: Ledger, role: str = "charge", **changed: Any) -> Operation:
+        """An operation that was done and whose receipt was lost, under its role."""
+        lossy = Traced(self, LosesReceipt(self.near()))
+        operation = prepare(ledger, lossy, **{**CHARGE, "work_id": role, **changed})
+        self.name(operation, role)
+        dispatch(ledger, operation.operation_id, lossy)
+        return look(ledger, operation.operation_id)
 
     def raw_reply(self, request: bytes, *, crash: str | None) -> bytes:
         """Every byte that a receiver process writes for one request, up to its end."""
@@ -71,6 +99,13 @@ class Scene:
         """Call an operation by its role in everything that is reported."""
         identity = operation if isinstance(operation, str) else operation.operation_id
         self.trace.roles[identity] = role
+
+    def copy(self, name: str) -> Scene:
+        """A scene with the same files, to be spoilt: an unsafe twin that begins where this one is."""
+        twin = self.lab.scene(name, unsafe=True)
+        shutil.copytree(self.sender.parent, twin.sender.parent, dirs_exist_ok=True)
+        twin.trace.roles.update(self.trace.roles)
+        return twin
 
     # --- seeing ---------------------------------------------------------------------------------
 

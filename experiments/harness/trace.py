@@ -1,7 +1,8 @@
 """What happened, in order, on four lanes: both files and both processes.
 
 The events of the sender's file are read inside each of its transactions, just before it commits,
-by a connection class of our own; nothing in the library knows that it is watched."""
+by a connection class of our own; nothing in the library knows that it is watched.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ _NOTES = (
     ),
     (
         "SELECT operation_id, attempt, transport FROM attempt "
-        "JOIN operation ON number = operation WHERE transport IS NOT NULL ORDER BY operation, attempt",
+        "JOIN operation ON number = operation WHERE transport IS NOT NULL "
+        "ORDER BY operation, attempt",
         "{0}: the call went {2}",
     ),
 )

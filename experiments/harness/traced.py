@@ -1,11 +1,14 @@
 """A receiver that puts on the trace what passes it, and asserts that an injected crash was
-delivered."""
+delivered.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconcile import EffectPolicy, ProcessReceiver, Query, Receipt, Snapshot
+from reconcile import EffectPolicy, ProcessReceiver, Query, Receipt, Receiver, Snapshot
+
+from . import oracle
 
 if TYPE_CHECKING:
     from .scene import Scene
@@ -18,9 +21,9 @@ class FaultNotDelivered(AssertionError):
 
 
 class Traced:
-    """Stands between the library and a real receiver process, and changes nothing."""
+    """Stands between the library and a receiver, and changes nothing."""
 
-    def __init__(self, scene: Scene, inner: ProcessReceiver, *, crash: str | None) -> None:
+    def __init__(self, scene: Scene, inner: Receiver, *, crash: str | None = None) -> None:
         self._scene, self._inner, self._crash = scene, inner, crash
         self.identity, self.epoch = inner.identity, inner.epoch
         self.policy: EffectPolicy = inner.policy
@@ -31,8 +34,8 @@ class Traced:
         self._scene.witness()
         self._died()
         if receipt is None:
-            what = "no receipt" if self._crash else f"{query.operation_id} is closed: refused"
-            self._answer(what)
+            shut = query.operation_id in oracle.closed(self._scene.receiver_file)
+            self._answer(f"{query.operation_id} is closed" if shut else "no receipt")
         else:
             self._answer(f"receipt: {receipt.status} {receipt.effect_id}")
         return receipt
@@ -59,8 +62,7 @@ class Traced:
     def _died(self) -> None:
         if self._crash is None:
             return
-        if self._inner.last_exit != CRASH_EXIT:
-            raise FaultNotDelivered(
-                f"{self._crash}: the process ended with {self._inner.last_exit}"
-            )
+        ended = self._inner.last_exit if isinstance(self._inner, ProcessReceiver) else None
+        if ended != CRASH_EXIT:
+            raise FaultNotDelivered(f"{self._crash}: the process ended with {ended}")
         self._scene.trace.at("receiver", f"dies at {self._crash}")

@@ -2,7 +2,8 @@
 counted.
 
 They write past the library, with its triggers dropped, as a program that trusts its habits would
-write."""
+write.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def append_decision(
     sender: Path, operation_id: str, *, target: str, version: int, actor: str
 ) -> None:
     """Append a verdict whose update matched no row: the newest line of the log contradicts the
-    state."""
+    state.
+    """
     with closing(sqlite3.connect(sender, isolation_level=None)) as connection:
         _drop_triggers(connection, "decision")
         connection.execute(

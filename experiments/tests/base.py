@@ -1,4 +1,4 @@
-"""What every test of files and processes stands on: a lab, and an end that leaves nothing unexplained."""
+"""What tests of files and processes stand on: a lab, and an end that leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ import unittest
 from typing import Any
 
 from experiments.harness.lab import Lab
+from experiments.harness.lossy import LosesReceipt, LosesRequest
 from experiments.harness.scene import Scene
-from reconcile import (
-    Ledger,
-    Operation,
-    Query,
-    Receipt,
-    Receiver,
-    Snapshot,
-    dispatch,
-    look,
-    prepare,
-)
+from reconcile import Ledger, Operation
+
+__all__ = ["ORDER", "LabCase", "LosesReceipt", "LosesRequest"]
 
 ORDER: dict[str, Any] = {
     "work_id": "w-1",
@@ -29,7 +22,7 @@ ORDER: dict[str, Any] = {
 
 
 class LabCase(unittest.TestCase):
-    """Gives `self.lab`. Its end fails on an open connection, a left process or an unexplained effect."""
+    """Gives `self.lab`. Its end fails on what is open, alive, or cannot be true of the files."""
 
     def setUp(self) -> None:
         self.lab = Lab()
@@ -41,30 +34,5 @@ class LabCase(unittest.TestCase):
                 os.waitpid(-1, os.WNOHANG)
 
     def unknown(self, scene: Scene, ledger: Ledger, **changed: Any) -> Operation:
-        """An operation whose receipt was lost: the effect is committed, and the sender does not know."""
-        operation = prepare(ledger, scene.near(), **{**ORDER, **changed})
-        scene.name(operation, changed.get("work_id", "charge"))
-        dispatch(ledger, operation.operation_id, LosesReceipt(scene.near()))
-        return look(ledger, operation.operation_id)
-
-
-class LosesReceipt:
-    """The receiver does what it is asked, and nothing of its receipt comes back."""
-
-    def __init__(self, inner: Receiver) -> None:
-        self._inner = inner
-        self.identity, self.epoch, self.policy = inner.identity, inner.epoch, inner.policy
-
-    def send(self, query: Query) -> Receipt | None:
-        self._inner.send(query)
-        return None
-
-    def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
-        return self._inner.snapshot(query, close=close)
-
-
-class LosesRequest(LosesReceipt):
-    """The request never arrives, and the sender cannot tell."""
-
-    def send(self, query: Query) -> Receipt | None:
-        return None
+        """An operation that was done and whose receipt was lost."""
+        return scene.unknown(ledger, changed.pop("work_id", "charge"), **changed)

@@ -1,7 +1,8 @@
 """A new operation that amends one committed effect. Approval and preparation commit together.
 
 It is an effect like any other: it is announced, may be unknown, and is reconciled by the same
-door."""
+door.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def approve_compensation(
     the effect, the original and its version: an incident meanwhile makes it stale, and approving
     again at the new version withdraws the stale draft. The same approval again returns the stored
     operation. Raises UnknownOperation, Malformed, StaleVersion, Unbound, or AlreadyApproved while
-    another approval of this effect is live."""
+    another approval of this effect is live.
+    """
     for name, value in (
         ("operation_id", operation_id),
         ("effect_id", effect_id),
@@ -120,5 +122,6 @@ def _identity(
 
 def _work(original: Operation, effect_id: str, ordinal: int) -> str:
     """A compensation's work item: original, effect and ordinal. It can be taken apart in one way
-    only."""
+    only.
+    """
     return f"{original.operation_id}:{effect_id}:{ordinal}"

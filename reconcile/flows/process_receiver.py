@@ -4,7 +4,8 @@ out.
 Three habits of pipes are kept out. Reading ends at the first line, since waiting for end of file
 waits for every grandchild that holds the pipe. The process leads a group of its own, which is
 ended as a whole. And how it exits decides nothing: a receipt that came is a receipt, and silence
-with status 0 is silence."""
+with status 0 is silence.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ class ProcessReceiver:
 
     `last_exit` is the exit status of the last process, for people: no state depends on it. It is
     None before the first call. One thread uses a receiver at a time. Raises Malformed if an
-    argument is ill-typed."""
+    argument is ill-typed.
+    """
 
     def __init__(
         self,
@@ -90,7 +92,8 @@ class ProcessReceiver:
         `closed`.
 
         Raises NotSent if the process could not be started; Malformed if what came back is no reply
-        at all."""
+        at all.
+        """
         reply = self._exchange(apply_request(query))
         if reply is None or reply.get("reply") == "closed":
             return None
@@ -100,7 +103,8 @@ class ProcessReceiver:
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
         """Read, or close and read. Raises NotSent, NoReply or Malformed if no snapshot came
-        back."""
+        back.
+        """
         checks.flag("close", close)
         reply = self._exchange(snapshot_request(query, close=close))
         if reply is None:
@@ -151,7 +155,8 @@ class _Talk(threading.Thread):
     own.
 
     The thread owns the pipes. A process that left the group and holds them cannot hold up the
-    caller."""
+    caller.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], request: bytes) -> None:
         super().__init__(daemon=True)
@@ -178,7 +183,8 @@ class _Talk(threading.Thread):
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """End the process and all it started. On Windows, where there are no such groups, the process
-    alone."""
+    alone.
+    """
     try:
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

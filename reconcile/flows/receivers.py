@@ -1,5 +1,6 @@
 """The seam: how a request leaves, and what may come back. Every receiver, near or far, stands
-behind it."""
+behind it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ class Receiver(Protocol):
 
     It bounds its own calls in time. `send` raises NotSent only if it can prove that not one byte
     left; any other exception, of whatever class, proves nothing. A keyed receiver also has
-    `lookup(query) -> Receipt | None`, where None proves nothing."""
+    `lookup(query) -> Receipt | None`, where None proves nothing.
+    """
 
     @property
     def identity(self) -> str: ...
@@ -29,16 +31,19 @@ class Receiver(Protocol):
 
     def send(self, query: Query) -> Receipt | None:
         """Send the request once. A receipt, or None if the request left and no receipt came
-        back."""
+        back.
+        """
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
         """Read every row of the operation. With `close`, close it first, in the same transaction
-        there."""
+        there.
+        """
 
 
 class UnavailableReceiver:
     """The honest stub, for a receiver without an adapter: it sends nothing, finds nothing, and
-    claims nothing."""
+    claims nothing.
+    """
 
     def __init__(self, identity: str, *, epoch: int = 1) -> None:
         self.identity, self.epoch, self.policy = identity, epoch, EffectPolicy()

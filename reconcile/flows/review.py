@@ -16,7 +16,8 @@ def observe(ledger: Ledger, operation_id: str, snapshot: Snapshot) -> Verdict:
 
     On a final operation, evidence that cannot hold there is also written as an incident, once for
     each evidence, and the version rises. Raises UnknownOperation, WrongQuestion, Overclaimed or
-    Malformed if it cannot be evidence about this operation."""
+    Malformed if it cannot be evidence about this operation.
+    """
     checks.text("operation_id", operation_id)
     verdict = classify(snapshot)
     with ledger.transaction() as tx:
@@ -37,7 +38,8 @@ def close(
     is assumed, not authenticated. Closing again is harmless and gives the same answer; so do that
     after NoReply. Nothing is decided here: hand the snapshot to `observe` or `reconcile`. Raises
     UnknownOperation, WrongReceiver, ClosingRefused or Malformed before any contact; NoReply,
-    NotSent or Malformed if no snapshot came back."""
+    NotSent or Malformed if no snapshot came back.
+    """
     for name, value in (
         ("operation_id", operation_id),
         ("purpose", purpose),
@@ -60,7 +62,8 @@ def reconcile(
     `expected_version` is the one the reviewer saw. The same call again returns the stored
     decision, marked as repeated, since the acknowledgement of its commit may have been lost.
     Raises UnknownOperation, Malformed, WrongQuestion, Overclaimed, StaleVersion, Unresolving or
-    IllegalMove if one condition is missing; nothing is written then."""
+    IllegalMove if one condition is missing; nothing is written then.
+    """
     checks.text("operation_id", operation_id)
     checks.text("reviewer", reviewer)
     checks.whole("expected_version", expected_version, least=1)

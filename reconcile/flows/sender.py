@@ -31,7 +31,8 @@ def prepare(
     about, `scope` is (tenant, project, environment). Preparing the same again returns the stored
     operation, wherever it stands and under the policy pinned then. Raises Malformed if a part is
     ill-typed or the payload has no canonical text; IdentityTaken if the same was prepared about
-    another subject, in another scope, or in another epoch."""
+    another subject, in another scope, or in another epoch.
+    """
     checks.instance("policy", receiver.policy, EffectPolicy)
     checks.whole("epoch", receiver.epoch, least=1)
     checks.text("kind", kind)
@@ -69,21 +70,21 @@ def dispatch(ledger: Ledger, operation_id: str, receiver: Receiver) -> ToolResul
     An outcome that is not established is the value UNKNOWN, whatever the receiver raised or
     however its process ended. Raises UnknownOperation, AlreadyAnnounced, WrongReceiver or Unbound
     before any contact, with nothing written. An interrupt, or a file that cannot take the end of
-    the attempt, passes on, and the operation stays unknown, which is committed already."""
+    the attempt, passes on, and the operation stays unknown, which is committed already.
+    """
     checks.text("operation_id", operation_id)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
-        decisions.record(
-            tx, moves.announce(operation, receiver=receiver.identity, epoch=receiver.epoch)
-        )
+        move = moves.announce(operation, receiver=receiver.identity, epoch=receiver.epoch)
+        decisions.record(tx, move)
         attempt = operations.start_attempt(tx, operation)
 
     transport, receipt = _send(receiver, operation.query)
 
     with ledger.transaction() as tx:
         operations.end_attempt(tx, operation, attempt, transport, receipt)
-        _settle(tx, operations.read(tx, operation_id), attempt, transport, receipt)
-        return tool_result(operations.read(tx, operation_id), transport, now_ms=tx.now_ms)
+        known = _settle(tx, operations.read(tx, operation_id), attempt, transport, receipt)
+        return tool_result(known, transport, now_ms=tx.now_ms)
 
 
 def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None]:
@@ -100,27 +101,24 @@ def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None]:
 
 def _settle(
     tx: Tx, operation: Operation, attempt: int, transport: Transport, receipt: Receipt | None
-) -> None:
-    """Write what the end of this attempt entitles to: often nothing, and the operation stays
-    unknown."""
+) -> Operation:
+    """Write what the end of an attempt entitles to, often nothing; the operation as it is then."""
     if transport is Transport.NOT_SENT:
-        back = moves.never_sent(operation)
-        if back is not None:
-            decisions.record(tx, back)
-    elif receipt is not None:
-        entitled = moves.settle(operation, receipt)
-        if isinstance(entitled, moves.Move):
-            decisions.record(tx, entitled, attempt=attempt)
-        elif entitled is not None:
-            decisions.notice(tx, entitled)
+        entitled: moves.Move | moves.Incident | None = moves.never_sent(operation)
+    else:
+        entitled = None if receipt is None else moves.settle(operation, receipt)
+    if entitled is None:
+        return operation
+    if isinstance(entitled, moves.Incident):
+        decisions.notice(tx, entitled)
+    else:
+        decisions.record(tx, entitled, attempt=attempt)
+    return entitled.after
 
 
 def _scope(scope: object) -> Scope:
     if not isinstance(scope, tuple) or len(scope) != 3:
         raise errors.Malformed("scope", "needs three names: tenant, project, environment")
-    return Scope(
-        *(
-            checks.text(f"scope.{name}", part)
-            for name, part in zip(Scope._fields, scope, strict=True)
-        )
-    )
+    for name, part in zip(Scope._fields, scope, strict=True):
+        checks.text(f"scope.{name}", part)
+    return Scope(*scope)

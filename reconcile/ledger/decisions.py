@@ -1,7 +1,8 @@
 """The one door: a `Move` becomes a decision row with all that follows from it, or nothing does.
 
 Receipts, reviewers and approvals all write here, and the file's triggers let no other writer move
-a state."""
+a state.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ def repeat_of(
     lost.
 
     The same: reviewer, evidence to the letter, and version it was decided at. None if there is
-    none such."""
+    none such.
+    """
     row = tx.execute(
         "SELECT source, target, cause, verdict, effect_id, decided_ms FROM decision "
         "WHERE operation = ? AND version = ? AND actor = ? AND evidence = ?",

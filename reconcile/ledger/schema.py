@@ -2,13 +2,13 @@
 
 A seal is a set of triggers that keeps rows from being changed or removed, also by a plain second
 connection. It is built from the table's own description, so that no key can be forgotten. It does
-not resist DDL: whoever may drop a trigger, or switch triggers off, may do anything."""
+not resist DDL: whoever may drop a trigger, or switch triggers off, may do anything.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from ..rules.states import MOVES
@@ -37,6 +37,8 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
 
 def create(tx: Tx) -> None:
     """Fill an empty file within the open transaction."""
+    from importlib import resources  # here, since it costs half of this package's start
+
     for statement in statements(
         resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
     ):
@@ -67,7 +69,8 @@ def seal(tx: Tx, table: str, *, may_change: tuple[str, ...] = ()) -> None:
 
     REPLACE removes the old row without running its delete triggers, unless each connection asks
     for that. It cannot go round the insert trigger of the row it brings, so that one looks for
-    every unique key."""
+    every unique key.
+    """
     columns = tx.execute(f"PRAGMA table_info({table})").fetchall()
     keys = [[column[1] for column in sorted(columns, key=lambda c: c[5]) if column[5]]]
     for _, index, unique, origin, partial in tx.execute(f"PRAGMA index_list({table})").fetchall():

@@ -3,7 +3,8 @@
 Everything asked of SQLite goes through `Connection.execute`, one statement a call: no cursors,
 scripts, `with connection`, or transactions that begin by themselves. So a connection class given
 as `factory` sees every statement, in the same order on every Python, and errors of sqlite3 become
-this library's at one border."""
+this library's at one border.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class Tx:
             raise errors.LedgerMisused(
                 "SQLite ended this transaction: nothing more may be written in it"
             )
-        return self._connection.execute(sql, values)  # type: ignore[arg-type]
+        return self._connection.execute(sql, values)
 
 
 class Ledger:
@@ -53,7 +54,8 @@ class Ledger:
     `clock` gives UTC milliseconds. `factory` is the connection class. `busy_ms` bounds the wait
     for another process's transaction. Raises ForeignFile if the path holds something else,
     StorageFailed if it cannot be opened or made, Busy if it stayed locked, Malformed if an
-    argument is ill-typed."""
+    argument is ill-typed.
+    """
 
     def __init__(
         self,
@@ -79,7 +81,8 @@ class Ledger:
 
         The file is opened for writing and told `query_only`, since SQLite's read-only modes answer
         wrongly after a crash or leave files behind. So the folder must be writable. Raises as
-        opening does, and StorageFailed if there is no such file."""
+        opening does, and StorageFailed if there is no such file.
+        """
         ledger = cls.__new__(cls)
         ledger._prepare(path, clock, busy_ms, looking=True)
         if not ledger.path.is_file():
@@ -171,7 +174,8 @@ class Ledger:
 
     def _use_wal(self) -> None:
         """The switch to WAL does not wait for a lock, and BEGIN IMMEDIATE does: wait there, and
-        ask again."""
+        ask again.
+        """
         for _ in range(WAL_TRIES):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -189,7 +193,8 @@ class Ledger:
 
         Raises LedgerMisused if one is open already or the ledger is only for looking, Busy if
         another process held the file too long, StorageFailed if SQLite could not write. An
-        interrupt undoes it and passes on."""
+        interrupt undoes it and passes on.
+        """
         if self._looking:
             raise errors.LedgerMisused(
                 f"{self.path} was opened for looking: open it with Ledger to change it"
@@ -200,7 +205,8 @@ class Ledger:
     @contextmanager
     def reading(self) -> Iterator[Tx]:
         """One consistent view. It takes no write lock and leaves nothing. Raises as transaction()
-        does."""
+        does.
+        """
         with self._unit("BEGIN", "ROLLBACK") as tx:
             yield tx
 
@@ -234,7 +240,8 @@ class Ledger:
 
     def _ours(self, error: sqlite3.Error) -> errors.ReconcileError:
         """The library's error for one of sqlite3. Texts are compared: 3.10 has no codes on
-        exceptions."""
+        exceptions.
+        """
         path, why = str(self.path), str(error)
         if _is_lock(error):
             return errors.Busy(path, self._busy_ms)

@@ -52,7 +52,8 @@ def count_by_state(ledger: Ledger) -> dict[str, int]:
 
 def history(ledger: Ledger, operation_id: str) -> list[Entry]:
     """What was written about one operation, oldest first. Raises UnknownOperation if there is
-    none."""
+    none.
+    """
     checks.text("operation_id", operation_id)
     with ledger.reading() as tx:
         operation = operations.read(tx, operation_id)
@@ -70,8 +71,8 @@ def _entries(tx: Tx, operation: Operation) -> list[Entry]:
 
 
 _HISTORY = (
-    "SELECT decided_ms, source || ' -> ' || target || ' (version ' || version || '), cause ' || cause"
-    " || ', by ' || actor || coalesce(', verdict ' || verdict, '')"
+    "SELECT decided_ms, source || ' -> ' || target || ' (version ' || version || ')'"
+    " || ', cause ' || cause || ', by ' || actor || coalesce(', verdict ' || verdict, '')"
     " || coalesce(', because ' || reason, '')"
     " FROM decision WHERE operation = ? ORDER BY version",
     "SELECT announced_ms, 'attempt ' || attempt || ': '"
@@ -81,7 +82,8 @@ _HISTORY = (
     " FROM receipt WHERE operation = ? ORDER BY attempt",
     "SELECT asked_ms, 'asked to close for ' || purpose || ', allowed by ' || authorized_by"
     " FROM close_request WHERE operation = ? ORDER BY asked",
-    "SELECT observed_ms, 'observed: ' || verdict FROM observation WHERE operation = ? ORDER BY seen",
+    "SELECT observed_ms, 'observed: ' || verdict"
+    " FROM observation WHERE operation = ? ORDER BY seen",
     "SELECT noticed_ms, 'INCIDENT (version ' || version || '): evidence against a final state'"
     " FROM incident WHERE operation = ? ORDER BY version",
 )

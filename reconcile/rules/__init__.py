@@ -1,2 +1,3 @@
 """What is true: pure functions and values. No file, clock, randomness or SQL is reached from
-here."""
+here.
+"""

@@ -1,5 +1,6 @@
 """What is allowed now. A pure function of what is recorded; an unsafe action is simply not in the
-answer."""
+answer.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class ToolResult:
     facts.
 
     `receiver_reference` is the receiver's own id of the effect, None while it is not known.
-    `authoritative` is true when the outcome is final. `next_actions` never holds a decision."""
+    `authoritative` is true when the outcome is final. `next_actions` never holds a decision.
+    """
 
     operation_id: str
     receiver_reference: str | None

@@ -1,5 +1,6 @@
 """Values from outside, checked where they enter: each returns its value or names what is wrong
-with it."""
+with it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +20,10 @@ def text(place: str, value: object) -> str:
 
 def encodable(place: str, value: str) -> str:
     """Raises Malformed if the text holds half of a surrogate pair, which no encoding can carry."""
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise Malformed(place, "holds a lone surrogate, which is no character")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise Malformed(place, "holds a lone surrogate, which is no character") from error
     return value
 
 
@@ -30,7 +33,8 @@ def optional_text(place: str, value: object) -> str | None:
 
 def whole(place: str, value: object, *, least: int = INT_MIN) -> int:
     """An integer of at most 64 bits. Raises Malformed if it is a boolean, a float, or out of
-    range."""
+    range.
+    """
     if type(value) is not int:
         raise Malformed(place, f"needs a whole number, not {type(value).__name__}")
     if not least <= value <= INT_MAX:

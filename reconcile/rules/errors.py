@@ -44,7 +44,8 @@ class UnknownOperation(ReconcileError):
 
 class IdentityTaken(ReconcileError):
     """Raised if the same work, target and proposal were prepared before with other pinned
-    columns."""
+    columns.
+    """
 
     says = (
         "operation {operation_id} stands already with another {differs}: one work item has one "
@@ -109,7 +110,8 @@ class Unresolving(ReconcileError):
 
 class WrongReceiver(ReconcileError):
     """Raised if a receiver is not the one, or not in the epoch, that the operation was prepared
-    for."""
+    for.
+    """
 
     says = (
         "the operation is for {expected}, this is {found}: nothing was sent; "
@@ -123,7 +125,8 @@ class WrongReceiver(ReconcileError):
 
 class WrongQuestion(ReconcileError):
     """Raised if evidence answers about another operation, payload, kind, effect, receiver or
-    epoch."""
+    epoch.
+    """
 
     says = (
         "the evidence answers another question: {differs} differs; ask with this operation's query"
@@ -136,7 +139,8 @@ class WrongQuestion(ReconcileError):
 
 class Overclaimed(ReconcileError):
     """Raised if a snapshot claims a flag that the policy pinned to the operation does not
-    declare."""
+    declare.
+    """
 
     says = (
         "the snapshot claims to be {flags}, which the pinned policy {policy!r} does not declare: "
@@ -150,7 +154,8 @@ class Overclaimed(ReconcileError):
 
 class NoReply(ReconcileError):
     """Raised if a receiver was asked and gave no usable answer. It is evidence of nothing; ask
-    again."""
+    again.
+    """
 
     says = "{receiver!r} gave no usable answer ({why}): nothing is known from it; ask again"
 
@@ -184,7 +189,8 @@ class ClosingRefused(ReconcileError):
 
 class Unbound(ReconcileError):
     """Raised if a compensation is not bound to the exact confirmed effect at the approved
-    version."""
+    version.
+    """
 
     says = "effect {effect_id!r}: {why}"
 
@@ -211,7 +217,8 @@ class AlreadyApproved(ReconcileError):
 
 class LedgerMisused(ReconcileError):
     """Raised if a ledger is used in a way it does not offer: nested, closed, or only for
-    looking."""
+    looking.
+    """
 
     says = "{why}"
 
@@ -232,7 +239,8 @@ class ForeignFile(ReconcileError):
 
 class Busy(ReconcileError):
     """Raised if the file stayed locked past the timeout. Nothing was written; trying again is
-    harmless."""
+    harmless.
+    """
 
     says = "{path}: locked for longer than {busy_ms} ms; nothing was written, try again"
 

@@ -4,16 +4,17 @@ another.
 These are the only two kinds of evidence. A *receipt* is the receiver's own statement about one
 operation. A *snapshot* is every row it has for that operation, read in one of its transactions,
 with three flags that say how far the reading may be trusted. Constructors refuse what could not be
-classified."""
+classified.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from . import checks
 from .errors import Malformed
-from .identity import canonical_json
+from .identity import canonical_json, fields_of
 from .states import State
 
 FLAGS = ("complete", "authoritative", "closed")
@@ -37,7 +38,8 @@ class Query:
 
     `payload` is canonical JSON text. `compensates` is the effect id that a compensation amends;
     None for an original. `epoch` counts the receiver's lives: an answer from another life is no
-    answer."""
+    answer.
+    """
 
     operation_id: str
     target: str
@@ -77,7 +79,8 @@ class Snapshot:
     from a copy that may lag. `closed`: no later write of this operation can commit. The receiver
     and epoch that answered are kept as they named themselves; whether they were the ones asked is
     judged by the rules. Raises Malformed if a flag is no boolean or a row belongs to another
-    operation."""
+    operation.
+    """
 
     query: Query
     effects: tuple[Effect, ...]
@@ -100,9 +103,11 @@ class Snapshot:
                 raise Malformed(f"snapshot.effects[{at}]", "belongs to another operation")
 
     def to_json(self) -> str:
-        """Canonical text of question and answer: what is stored, and what two snapshots are
-        compared by."""
-        return canonical_json(asdict(self))
+        """Canonical text of question and answer: it is stored, and snapshots are compared by it."""
+        effects = [fields_of(effect) for effect in self.effects]
+        return canonical_json(
+            {**fields_of(self), "query": fields_of(self.query), "effects": effects}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +116,8 @@ class Receipt:
 
     `status` is one of accepted, rejected, failed, pending, partial. `effect_id` is the receiver's
     own id, which an accepted receipt always has. Raises Malformed if a field is ill-typed or the
-    status is none of these."""
+    status is none of these.
+    """
 
     operation_id: str
     status: str
@@ -136,8 +142,8 @@ class Receipt:
             raise Malformed("receipt.effect_id", "an accepted receipt names its effect")
 
     def to_json(self) -> str:
-        """Canonical text: what is stored, and what two receipts are compared by."""
-        return canonical_json(asdict(self))
+        """Canonical text: it is stored, and receipts are compared by it."""
+        return canonical_json(fields_of(self))
 
 
 _EFFECT = frozenset(Effect.__dataclass_fields__)

@@ -4,7 +4,8 @@ One text stands for one value, so "the same payload" is one relation in the send
 the receiver and in both files: equality of text. What has no single text is refused here, before
 any row is written: a float (1.0 and 1 would be equal numbers with different texts), an integer
 beyond 64 bits, half of a surrogate pair, a key that is not text. Unicode is not normalised:
-different code points are different text."""
+different code points are different text.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import checks
 from .errors import Malformed
@@ -23,7 +24,8 @@ _encode = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", "
 
 class Identity(NamedTuple):
     """What names one operation: `operation_id`, 32 hex digits, and the `digest` of what is
-    proposed."""
+    proposed.
+    """
 
     operation_id: str
     digest: str
@@ -38,6 +40,11 @@ def canonical_json(value: object) -> str:
     return _encode(value)
 
 
+def fields_of(value: Any) -> dict[str, object]:
+    """The fields of a dataclass by name, as they are: asdict() would copy every part of them."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
 def digest_of(text: str) -> str:
     """sha256 of a text, in hex."""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -50,7 +57,8 @@ def operation_identity(work_id: str, target: str, proposal: Mapping[str, object]
     digest = sha256(target, newline, canonical JSON); identity = uuid5(NAMESPACE_URL, work id,
     colon, digest). Both joins can be taken apart in one way only: canonical JSON holds no newline
     and a digest no colon. Raises Malformed if a part is empty or the proposal has no canonical
-    text."""
+    text.
+    """
     checks.text("work_id", work_id)
     checks.text("target", target)
     if not isinstance(proposal, Mapping):

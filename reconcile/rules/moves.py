@@ -5,7 +5,8 @@ A guard takes what is recorded and what was seen, and returns a `Move` (or an `I
 raises a refusal. The ledger writes what it returns and nothing else. The first half of this module
 is the rules, one function for each named rule; the second half is the guards, which read as lists
 of rules. A guard calls a rule by its name in this module, so that one rule can be taken away and
-the damage seen."""
+the damage seen.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +38,13 @@ class Move:
     receipt: Receipt | None = None
     reason: str | None = None
 
+    @property
+    def after(self) -> Operation:
+        """The operation as it stands once this is written."""
+        return replace(
+            self.operation, state=self.target, version=self.version, effect_id=self.effect_id
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
@@ -46,6 +54,11 @@ class Incident:
     version: int
     evidence: Snapshot | Receipt
 
+    @property
+    def after(self) -> Operation:
+        """The operation as it stands once this is written."""
+        return replace(self.operation, version=self.version)
+
 
 # --- the rules ----------------------------------------------------------------------------------
 
@@ -54,14 +67,16 @@ def one_effect(operation: Operation) -> None:
     """one-effect · same-identity-only: only an intent that was never sent may be sent.
 
     Raises AlreadyAnnounced if a request of this operation may have left, or may never leave any
-    more."""
+    more.
+    """
     if operation.state is not State.PREPARED or operation.may_have_left:
         raise errors.AlreadyAnnounced(operation.operation_id, operation.state.value)
 
 
 def right_receiver(operation: Operation, receiver: str, epoch: int) -> None:
     """mismatch-never-resolves, before contact. Raises WrongReceiver if identity or epoch
-    differ."""
+    differ.
+    """
     if (receiver, epoch) != (operation.target, operation.epoch):
         raise errors.WrongReceiver(
             f"{operation.target!r} in epoch {operation.epoch}", f"{receiver!r} in epoch {epoch}"
@@ -70,7 +85,8 @@ def right_receiver(operation: Operation, receiver: str, epoch: int) -> None:
 
 def mismatch_never_resolves(operation: Operation, snapshot: Snapshot) -> None:
     """Raises WrongQuestion if the snapshot answers anything but this operation's exact
-    question."""
+    question.
+    """
     asked, wanted = snapshot.query, operation.query
     differs = [
         name
@@ -85,7 +101,8 @@ def mismatch_never_resolves(operation: Operation, snapshot: Snapshot) -> None:
 
 def receipt_answers(operation: Operation, receipt: Receipt) -> bool:
     """mismatch-never-resolves, for receipts: only one for exactly this operation says anything
-    about it."""
+    about it.
+    """
     query = operation.query
     return (
         receipt.operation_id,
@@ -109,7 +126,8 @@ def within_policy(operation: Operation, snapshot: Snapshot) -> None:
     exceeds it.
 
     A close mark makes a reading complete and authoritative, since the receiver makes it and reads
-    in one transaction; so a closed snapshot needs `can_close` alone."""
+    in one transaction; so a closed snapshot needs `can_close` alone.
+    """
     policy = operation.policy
     if snapshot.closed and policy.can_close:
         return
@@ -126,7 +144,8 @@ def one_decision_per_version(operation: Operation, expected_version: int) -> Non
 
 def resolving(snapshot: Snapshot) -> tuple[Verdict, State]:
     """silence-decides-nothing: only a verdict that resolves names a state. Raises Unresolving if
-    it does not."""
+    it does not.
+    """
     verdict = classify(snapshot)
     if verdict.resolves is None:
         raise errors.Unresolving(verdict.value)
@@ -142,7 +161,8 @@ def final_stays_final(operation: Operation, evidence: Snapshot | Receipt) -> Inc
 
 def closing_needs_permission(operation: Operation, present: EffectPolicy) -> None:
     """Raises ClosingRefused if the state has nothing to close, or either policy has no close
-    barrier."""
+    barrier.
+    """
     if operation.state not in UNRESOLVED:
         raise errors.ClosingRefused(
             operation.operation_id, f"it is {operation.state.value}, not unresolved"
@@ -158,7 +178,8 @@ def closing_needs_permission(operation: Operation, present: EffectPolicy) -> Non
 
 def compensation_is_bound(operation: Operation) -> None:
     """Raises Unbound if a compensation's original is no longer confirmed at the approved
-    version."""
+    version.
+    """
     if operation.compensates is None:
         return
     bound = operation.binding
@@ -191,7 +212,8 @@ def never_sent(operation: Operation) -> Move | None:
     move.
 
     The attempt of that call counts under `not_sent` already: any other that may have left keeps it
-    unknown."""
+    unknown.
+    """
     if operation.state is not State.UNKNOWN or operation.may_have_left:
         return None
     return _move(operation, State.PREPARED, Cause.NEVER_SENT, SENDER)
@@ -255,7 +277,8 @@ def bind(
 ) -> Binding:
     """compensation-is-bound: what an approval may bind.
 
-    `latest` is the last compensation of this effect, None if there was none. Raises StaleVersion, Unbound or AlreadyApproved if the effect may not be compensated now.
+    `latest` is the last compensation of this effect, None if there was none. Raises StaleVersion,
+    Unbound or AlreadyApproved if the effect may not be compensated now.
     """
     one_decision_per_version(original, expected_version)
     if original.state is not State.CONFIRMED:

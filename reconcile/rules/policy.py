@@ -3,16 +3,19 @@
 The default promises nothing: nothing may be resent, nothing closed, nothing decided without a
 person, and no reading is trusted beyond the row it shows. Forgetting to declare is therefore safe.
 A newer policy never rewrites an older operation: evidence is judged under the pinned one, and what
-needs a guarantee needs it from the pinned and the present policy both."""
+needs a guarantee needs it from the pinned and the present policy both.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from . import checks
 from .errors import Malformed
-from .identity import canonical_json
+from .identity import canonical_json, fields_of
 from .states import State
 from .verdicts import Verdict
 
@@ -95,19 +98,20 @@ class EffectPolicy:
 
     def to_json(self) -> str:
         """Canonical text; two policies are the same when their texts are."""
-        return canonical_json(asdict(self))
+        return _text_of(self)
+
+
+@lru_cache
+def _text_of(policy: EffectPolicy) -> str:
+    return canonical_json(fields_of(policy))
 
 
 def policy_from(text: str) -> EffectPolicy:
     """Read a stored policy. Raises Malformed if it is none, or has fields of another version."""
     try:
-        fields = json.loads(text)
-        return EffectPolicy(
-            **{
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in fields.items()
-            }
-        )
+        fields: dict[str, Any] = json.loads(text)
+        lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+        return EffectPolicy(**{**fields, **lists})
     except (ValueError, TypeError, AttributeError) as error:
         raise Malformed(
             "policy", f"the stored text is no policy of this version: {error}"

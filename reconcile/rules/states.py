@@ -2,7 +2,8 @@
 
 A state says what is known of the effect, never how a call went. `MOVES` is copied into every
 ledger file, and a trigger refuses each decision that is not in it, so plain SQL from another
-connection obeys it too."""
+connection obeys it too.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class State(Enum):
 
 class Cause(Enum):
     """What entitles a move. Silence, age, exit status, missing rows and lost leases are not in
-    this list."""
+    this list.
+    """
 
     ANNOUNCED = "announced"  # a request is about to leave
     NEVER_SENT = "never_sent"  # the call that owned the permission to send proves it unused

@@ -1,7 +1,8 @@
 """What a snapshot proves. One classifier, a total function of one value.
 
 The order of `Verdict` is the order of precedence. Two of the seven resolve; all others are kept as
-observations."""
+observations.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +43,10 @@ _RESOLVES = {
 _SAYS = {
     Verdict.DUPLICATE_MATCHES: "The receiver has more than one effect for this operation. "
     "None of them is *the* effect; a person decides.",
-    Verdict.PAYLOAD_MISMATCH: "The receiver has one effect for this operation, with another payload. "
-    "It is not what was asked for.",
-    Verdict.ACTION_SCOPE_MISMATCH: "The receiver has one effect for this operation, of another kind "
-    "or amending another effect. It is not what was asked for.",
+    Verdict.PAYLOAD_MISMATCH: "The receiver has one effect for this operation, "
+    "with another payload. It is not what was asked for.",
+    Verdict.ACTION_SCOPE_MISMATCH: "The receiver has one effect for this operation, "
+    "of another kind or amending another effect. It is not what was asked for.",
     Verdict.EXACT_MATCH_EXISTENCE_ONLY: "The effect exists. Whether it is the only one is open: "
     "a late original or a copy could still follow.",
     Verdict.UNIQUE_EXACT_MATCH: "The effect exists, it is exactly what was asked for, "
@@ -85,11 +86,13 @@ def classify(snapshot: Snapshot) -> Verdict:
 
 def proves_absence(snapshot: Snapshot) -> bool:
     """absence-needs-closure: an empty answer is absence only if complete, authoritative and
-    closed."""
+    closed.
+    """
     return snapshot.complete and snapshot.authoritative and snapshot.closed
 
 
 def proves_uniqueness(snapshot: Snapshot) -> bool:
     """uniqueness-needs-closure: one match is the only one only if complete, authoritative and
-    closed."""
+    closed.
+    """
     return snapshot.complete and snapshot.authoritative and snapshot.closed

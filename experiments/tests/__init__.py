@@ -1,0 +1,1 @@
+"""The tests: one module for each part, imported by name from `test_reconciliation.py`."""
