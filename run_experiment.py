@@ -75,7 +75,8 @@ def main(argv: list[str]) -> int:
         if asked.bench:
             return say(bench.report())
         if asked.show is not None:
-            return say(lanes.draw(runner.run_one(known(asked.show))["trace"]))
+            name = known(asked.show)
+            return say(lanes.draw(results_of([name], None)[name]["trace"]))
         return run(asked)
     except CannotRun as error:
         print(f"run_experiment.py: {error}", file=sys.stderr)

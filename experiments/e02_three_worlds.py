@@ -31,6 +31,7 @@ Read
     3. `reconcile/ledger/decisions.py` `record` wrote `unknown` before that.
     4. `experiments/harness/oracle.py` `dump` reads every table of the file that is left.
     5. `reconcile/rules/actions.py` `next_actions` offers the same in all three worlds.
+    6. `reconcile/flows/review.py` `close` brings the evidence that tells them apart.
 
 Break it
     The unsafe twins each write one word for silence. "Timeout means failed" contradicts the
@@ -63,6 +64,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from reconcile import close, observe, open_questions, reconcile
+
 from .harness import oracle, unsafe
 from .harness.faults import EXIT
 from .harness.lab import BIRTH_MS, Lab
@@ -77,26 +80,31 @@ WORLDS: dict[str, tuple[str, str | None]] = {
 }
 """Where the sender dies, and where its receiver does."""
 
-FAULT_SHOWS = ("worlds", "twin", "trace")
+FAULT_SHOWS = ("worlds", "twin", "evidence", "trace")
 """The keys that change when the receivers do not die: the second world has an effect then."""
 
 
 def run(lab: Lab) -> dict[str, Any]:
-    """The same order in three worlds; then what two habits would have written in each."""
+    """The same order in three worlds; what two habits would have written; what evidence proves."""
     scenes = {name: world(lab, lab.scene(name), name) for name in WORLDS}
     dumps = [oracle.dump(scene.sender) for scene in scenes.values()]
-    return {
+    told = {
         "worlds": {
             name: {"effects": scene.effects()["order"], "contacts": scene.contacts()}
             for name, scene in scenes.items()
         },
         "states": sorted({scene.states()["order"] for scene in scenes.values()}),
         "sender files identical": all(dump == dumps[0] for dump in dumps),
-        "oracle": [line for scene in scenes.values() for line in scene.findings()],
         "twin": {
             "timeout means failed": habit(scenes, "failed", if_effects=1),
             "timeout means done": habit(scenes, "confirmed", if_effects=0),
         },
+    }
+    evidence = {name: find_out(scene) for name, scene in scenes.items()}
+    return {
+        **told,
+        "evidence": evidence,
+        "oracle": [line for scene in scenes.values() for line in scene.findings()],
         "trace": [event for scene in scenes.values() for event in scene.trace.to_json()],
     }
 
@@ -127,6 +135,25 @@ def habit(scenes: dict[str, Scene], state: str, *, if_effects: int) -> dict[str,
             wrong.append(where)
         rejected += bool(twin.findings())
     return {"wrong in": wrong, "rejected by the oracle": rejected}
+
+
+def find_out(scene: Scene) -> dict[str, str]:
+    """What a plain read proves, what a closing read proves, and what the order becomes."""
+    receiver = scene.receiver()
+    with scene.ledger() as ledger:
+        (order,) = open_questions(ledger)
+        plain = observe(ledger, order.operation_id, receiver.snapshot(order.query))
+        facts = close(
+            ledger, order.operation_id, receiver, purpose="find out", authorized_by="ada"
+        )
+        done = reconcile(
+            ledger, order.operation_id, facts, reviewer="ada", expected_version=order.version
+        )
+    return {
+        "plain read": plain.value,
+        "closing read": str(done.verdict and done.verdict.value),
+        "becomes": done.state.value,
+    }
 
 
 def line(result: dict[str, Any]) -> str:

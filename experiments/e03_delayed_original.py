@@ -12,8 +12,8 @@ Observable result
     `closed.states.order` = "not_applied", and `closed.effects.order` = 0. Racing with a close, an
     apply that commits first is in the answer (`race.apply first.verdict` = "unique_exact_match"),
     and one that comes second is refused (`race.close first.verdict` = "terminal_absence"): there
-    are `race.apply first.effects` = 1 and `race.close first.effects` = 0 effects. A year later
-    the mark still stands: `a year later.late original` = "closed".
+    are `race.apply first.effects.order` = 1 and `race.close first.effects.order` = 0 effects. A
+    year later the mark still stands: `a year later.late original` = "closed".
 
 Predict
     1. An honest, complete, authoritative read finds nothing. Did it not happen?

@@ -86,6 +86,10 @@ class Child:
         return status
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def ended(self) -> bool:
         return self._process.returncode is not None
 

@@ -1,17 +1,17 @@
-"""What a snapshot proves and what it does not, what a receipt is, and how far either is trusted."""
+"""What a snapshot proves and what it does not, what a receipt is, and how far each is trusted."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import sqlite3
-import sys
 import unittest
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from experiments.harness import oracle
+from experiments.harness.lossy import answering
 from experiments.harness.plain import IDENTITY, POLICY
 from experiments.harness.scene import Scene
 from experiments.tests.base import ORDER, LabCase, LosesReceipt, LosesRequest
@@ -48,6 +48,7 @@ from reconcile.rules.errors import (
 from reconcile.rules.evidence import CONCLUSIVE, OUTCOME_OF, receipt_from, snapshot_from
 from reconcile.rules.operation import Scope
 
+Value = TypeVar("Value")
 BITS = (False, True)
 FLAGS = ("complete", "authoritative", "closed")
 ALL = (True, True, True)
@@ -195,9 +196,10 @@ class FortyEightCells(unittest.TestCase):
 
     def test_classify_takes_a_snapshot_and_nothing_else(self) -> None:
         """E1, E4: a list of rows, a receipt or nothing is Malformed."""
-        for other in (None, (), [MATCH], {"effects": []}, receipt(), QUERY, Snapshot):
+        others: tuple[Any, ...] = (None, (), [MATCH], {}, receipt(), QUERY, Snapshot)
+        for other in others:
             with self.assertRaises(Malformed):
-                classify(other)  # type: ignore[arg-type]
+                classify(other)
 
 
 class ConstructionRefusesWhatCannotBeClassified(unittest.TestCase):
@@ -205,10 +207,11 @@ class ConstructionRefusesWhatCannotBeClassified(unittest.TestCase):
 
     def test_a_flag_is_a_boolean_and_nothing_that_looks_like_one(self) -> None:
         """E4, C09: 1, 0, None and words are refused, naming the flag."""
+        wrong: tuple[Any, ...] = (1, 0, None, "true", "false", "", [], 1.0)
         for flag in FLAGS:
-            for bad in (1, 0, None, "true", "false", "", [], 1.0):
+            for bad in wrong:
                 with self.subTest(flag=flag, bad=bad), self.assertRaises(Malformed) as caught:
-                    replace(snapshot((), ALL), **{flag: bad})
+                    changed(snapshot((), ALL), flag, bad)
                 self.assertEqual(caught.exception.place, f"snapshot.{flag}")
 
     def test_a_row_of_another_operation_is_refused(self) -> None:
@@ -221,13 +224,14 @@ class ConstructionRefusesWhatCannotBeClassified(unittest.TestCase):
 
     def test_effects_are_a_tuple_of_effects(self) -> None:
         """E4: what could change later, or is no row, is refused."""
-        for bad in ([MATCH], None, MATCH, iter((MATCH,)), {MATCH}, {}, "ab"):
+        wrong: tuple[Any, ...] = ([MATCH], None, MATCH, iter((MATCH,)), {MATCH}, {}, "ab")
+        for bad in wrong:
             with self.assertRaises(Malformed) as caught:
-                snapshot(bad, ALL)  # type: ignore[arg-type]
+                snapshot(bad, ALL)
             self.assertEqual(caught.exception.place, "snapshot.effects")
         for row in (None, "op-1#1", {"effect_id": "op-1#1"}, receipt()):
             with self.assertRaises(Malformed) as caught:
-                snapshot((MATCH, row), ALL)  # type: ignore[arg-type]
+                snapshot((MATCH, row), ALL)
             self.assertEqual(caught.exception.place, "snapshot.effects[1]")
 
     def test_every_field_of_every_value_is_checked_by_name(self) -> None:
@@ -247,15 +251,15 @@ class ConstructionRefusesWhatCannotBeClassified(unittest.TestCase):
                 may_be_none = field == "compensates" or (name, field) == ("receipt", "effect_id")
                 for wrong in bad if may_be_none or field == "epoch" else (*bad, None):
                     with self.subTest(field=field, wrong=wrong), self.assertRaises(Malformed) as e:
-                        replace(value, **{field: wrong})
+                        changed(value, field, wrong)
                     self.assertEqual(e.exception.place, f"{name}.{field}")
         for no_query in (None, "op-1", MATCH):
             with self.assertRaises(Malformed):
-                snapshot((), ALL, query=no_query)  # type: ignore[arg-type]
+                snapshot((), ALL, query=no_query)
 
 
 class EvidenceAnswersItsOwnQuestion(LabCase):
-    """observe and reconcile take evidence about this operation, at this receiver, in this epoch."""
+    """observe and reconcile take evidence about this operation, this receiver and this epoch."""
 
     def test_another_question_is_refused_by_both_and_nothing_is_written(self) -> None:
         """E4: operation, payload, kind, target, compensated effect, epoch, receiver: one at a
@@ -441,9 +445,9 @@ class ReceiptsAndSnapshots(LabCase):
     def test_a_plain_read_never_yields_a_receipt(self) -> None:
         """E13: a receipt in the place of a snapshot, and a snapshot in the place of a receipt."""
         answers_receipt = says({"reply": "receipt", "receipt": as_json(receipt())})
-        for closing in BITS:
+        for close_too in BITS:
             with self.assertRaises(NoReply):
-                answers_receipt.snapshot(QUERY, close=closing)
+                answers_receipt.snapshot(QUERY, close=close_too)
         answer = {"reply": "snapshot", "snapshot": snapshot_json()}
         with self.assertRaises(Malformed) as caught:
             says(answer).send(QUERY)
@@ -495,7 +499,7 @@ class FlagsAreNeverRaised(LabCase):
         ):
             scene = self.lab.scene(declaration)
             with self.subTest(flag), scene.ledger() as ledger:
-                operation = self.under(scene, ledger, replace(POLICY, **{declaration: False}))
+                operation = self.under(scene, ledger, changed(POLICY, declaration, False))
                 before = oracle.dump(scene.sender)
                 flags = (number != 2, number != 2, number == 2)
                 seen = snapshot((), flags, query=operation.query)
@@ -504,7 +508,7 @@ class FlagsAreNeverRaised(LabCase):
                         call()
                     self.assertEqual(caught.exception.flags, flag)
                 self.assertEqual(oracle.dump(scene.sender), before)
-                lowered = replace(seen, **{flag: False})
+                lowered = changed(seen, flag, False)
                 observe(ledger, operation.operation_id, lowered)
 
     def test_a_flag_may_always_be_lowered(self) -> None:
@@ -515,7 +519,10 @@ class FlagsAreNeverRaised(LabCase):
             facts = closed_read(scene, ledger, operation)
             self.assertEqual(flags_of(facts), ALL)
             for flags in itertools.product(BITS, repeat=3):
-                lowered = replace(facts, **dict(zip(FLAGS, flags, strict=True)))
+                complete, authoritative, closed = flags
+                lowered = replace(
+                    facts, complete=complete, authoritative=authoritative, closed=closed
+                )
                 verdict = observe(ledger, operation.operation_id, lowered)
                 self.assertIs(verdict is Verdict.UNIQUE_EXACT_MATCH, flags == ALL)
 
@@ -549,8 +556,8 @@ class FlagsAreNeverRaised(LabCase):
         """E14: a receiver without an adapter finds nothing and raises no flag, closing or not."""
         stub = UnavailableReceiver(IDENTITY)
         self.assertEqual(stub.policy, EffectPolicy())
-        for closing in BITS:
-            found = stub.snapshot(QUERY, close=closing)
+        for close_too in BITS:
+            found = stub.snapshot(QUERY, close=close_too)
             self.assertEqual((found.effects, flags_of(found)), ((), (False, False, False)))
             self.assertIs(classify(found), Verdict.INCONCLUSIVE)
 
@@ -591,7 +598,7 @@ class JsonIsReadStrictly(unittest.TestCase):
                 self.assertEqual(caught.exception.place, name)
                 self.assertIn(extra, caught.exception.why)
             with self.assertRaises(Malformed) as caught:
-                read({**whole, 5: "five"})
+                read(dict([*whole.items(), (5, "five")]))
             self.assertIn("5", caught.exception.why)
 
     def test_every_ill_typed_field_is_named(self) -> None:
@@ -610,7 +617,8 @@ class JsonIsReadStrictly(unittest.TestCase):
             for read in (receipt_from, lambda reply: snapshot_from(QUERY, reply)):
                 with self.assertRaises(Malformed):
                     read(other)
-            for bad_rows in (None, {}, "rows", 0, [other]):
+            no_rows: tuple[Any, ...] = (None, {}, "rows", 0, [other])
+            for bad_rows in no_rows:
                 with self.assertRaises(Malformed) as caught:
                     snapshot_from(QUERY, {**snapshot_json(), "effects": bad_rows})
                 self.assertIn("snapshot.effects", caught.exception.place)
@@ -704,9 +712,7 @@ def announce_another(scene: Scene) -> None:
         connection.execute("INSERT INTO attempt VALUES (1, 2, 0, NULL)")
 
 
-def snapshot(
-    effects: tuple[Effect, ...], flags: tuple[bool, bool, bool], *, query: Query = QUERY
-) -> Snapshot:
+def snapshot(effects: Any, flags: tuple[bool, ...], *, query: Any = QUERY) -> Snapshot:
     complete, authoritative, closed = flags
     return Snapshot(
         query=query,
@@ -719,7 +725,13 @@ def snapshot(
     )
 
 
-def receipt(**changed: Any) -> Receipt:
+def changed(value: Value, field: str, other: Any) -> Value:
+    """The same value with another thing in one field, well-typed or not."""
+    fields = {field: other}
+    return replace(value, **fields)  # type: ignore[type-var]
+
+
+def receipt(**others: Any) -> Receipt:
     fields: dict[str, Any] = {
         "operation_id": "op-1",
         "status": "accepted",
@@ -730,7 +742,7 @@ def receipt(**changed: Any) -> Receipt:
         "receiver": IDENTITY,
         "epoch": 1,
     }
-    return Receipt(**{**fields, **changed})
+    return Receipt(**{**fields, **others})
 
 
 def bare_operation(policy: EffectPolicy) -> Operation:
@@ -785,7 +797,7 @@ def both(ledger: Ledger, operation: Operation, seen: Snapshot) -> tuple[Any, Any
 def wrong_questions(facts: Snapshot) -> list[tuple[str, Snapshot]]:
     """The same snapshot, with one thing different at a time."""
     asked = [
-        (field, replace(facts.query, **{field: value}))
+        (field, changed(facts.query, field, value))
         for field, value in (
             ("payload", '{"pence":1501}'),
             ("kind", "refund"),
@@ -840,7 +852,7 @@ def ill_typed(name: str, field: str, value: object) -> tuple[Any, ...]:
         return (0, -1, True, "1", 1.0, None, 2**63)
     if field == "effects":
         return (None, {}, "", 0, True, (MATCH,))
-    bad = (5, True, "", "  ", [], {}, "\ud800")
+    bad: tuple[Any, ...] = (5, True, "", "  ", [], {}, "\ud800")
     optional = field == "compensates" or (name, field) == ("receipt", "effect_id")
     return bad if optional else (*bad, None)
 
@@ -848,7 +860,4 @@ def ill_typed(name: str, field: str, value: object) -> tuple[Any, ...]:
 def says(answer: object) -> ProcessReceiver:
     """A process that reads one request and writes one line, whatever was asked."""
     line = answer if isinstance(answer, str) else json.dumps(answer)
-    code = "import sys; sys.stdin.buffer.readline(); print(sys.argv[1])"
-    return ProcessReceiver(
-        [sys.executable, "-I", "-S", "-c", code, line], identity=IDENTITY, policy=POLICY
-    )
+    return ProcessReceiver(answering(line.encode() + b"\n"), identity=IDENTITY, policy=POLICY)

@@ -113,7 +113,20 @@ class FormulaOfIdentity(unittest.TestCase):
 
     def test_joined_parts_come_apart_in_one_way_only(self) -> None:
         """O1, C32: colon, newline, NUL and bar inside the parts never make two names one."""
-        parts = ("a", "b", "c", "ab", "bc", "a:b", "b:c", "a\nb", "b\nc", "a\0b", "b\0c", "a|b")
+        parts: tuple[str, ...] = (
+            "a",
+            "b",
+            "c",
+            "ab",
+            "bc",
+            "a:b",
+            "b:c",
+            "a\nb",
+            "b\nc",
+            "a\0b",
+            "b\0c",
+            "a|b",
+        )
         parts += ("b|c", 'a\n{"p":"b"}', '{"p":"a"}', ":a", "a:", "\na", "a\n", "\0", "|", "::")
         triples = list(itertools.product(parts, parts, parts))
         names = {operation_identity(w, t, {"p": p}).operation_id for w, t, p in triples}
@@ -146,7 +159,8 @@ class FormulaOfIdentity(unittest.TestCase):
             with self.subTest(bad=bad):
                 self.assertEqual(place_of(lambda b=bad: operation_identity(b, "t", {})), "work_id")
                 self.assertEqual(place_of(lambda b=bad: operation_identity("w", b, {})), "target")
-        for no_mapping in (None, [], "p", 5):
+        wrong: tuple[Any, ...] = (None, [], "p", 5)
+        for no_mapping in wrong:
             self.assertEqual(
                 place_of(lambda b=no_mapping: operation_identity("w", "t", b)), "proposal"
             )
@@ -275,9 +289,9 @@ class SamePayloadIsOneRelation(LabCase):
             there = [receiver.snapshot(operation.query).effects[0] for operation in stored]
         for at, one in enumerate(REPRESENTABLE):
             for other_at, other in enumerate(REPRESENTABLE):
-                texts = (sent[at].payload, stored[at].payload, there[at].payload)
-                others = (sent[other_at].payload, stored[other_at].payload)
-                others += (there[other_at].payload,)
+                texts = [where[at].payload for where in (sent, stored)] + [there[at].payload]
+                others = [where[other_at].payload for where in (sent, stored)]
+                others.append(there[other_at].payload)
                 for text, other_text in itertools.product(texts, others):
                     self.assertIs(text == other_text, same(one, other), (one, other))
 
