@@ -86,7 +86,7 @@ def status(counts: Mapping[str, int], opened: Sequence[Operation], *, now_ms: in
             ("kind", plain(operation.kind)),
             ("subject", plain(operation.subject)),
             ("state", f"{operation.state.value}, version {operation.version}"),
-            ("since", _since(operation.first_sent_ms, now_ms)),
+            ("since", _since(operation.open_since_ms, now_ms)),
             ("why open", _why_open(operation)),
         )
         lines += _allowed(operation, now_ms)

@@ -26,7 +26,7 @@ class Held:
         self.identity, self.epoch = IDENTITY, 1
         self.policy: EffectPolicy = POLICY
         self.reply: dict[str, Any] | None = None
-        self._scene, self._at, self._operation_id = scene, at, ""
+        self.scene, self._at, self._operation_id = scene, at, ""
 
     def send(self, query: Query) -> Receipt | None:
         """Send, see it arrive, and give up waiting."""
@@ -41,12 +41,12 @@ class Held:
         there.
         """
         self._operation_id = request["operation"]
-        self._scene.trace.at("sender", f"{_verb(request)} {self._operation_id}", to="receiver")
+        self.scene.trace.at("sender", f"{_verb(request)} {self._operation_id}", to="receiver")
         self.child.ask(request)
         if self._at is not None:
             said = self.child.hear()
             assert said == {"reply": "holding"}, said
-            self._scene.trace.at("receiver", f"holds {self._operation_id} at {self._at}")
+            self.scene.trace.at("receiver", f"holds {self._operation_id} at {self._at}")
 
     def grant(self) -> str:
         """Write the exact permit and finish. Granting again changes nothing."""
@@ -58,15 +58,15 @@ class Held:
         """
         if not self.child.ended:
             if line:
-                self._scene.trace.at(
-                    "sender", self._scene.trace.by_role(line.decode()).strip(), to="receiver"
+                self.scene.trace.at(
+                    "sender", self.scene.trace.by_role(line.decode()).strip(), to="receiver"
                 )
             self.child.say(line)
             self.child.close_input()
             self.reply = self.child.hear()
             self.child.end()
-            self._scene.witness()
-            self._scene.trace.at("receiver", self._word(), to="sender")
+            self.scene.witness()
+            self.scene.trace.at("receiver", self._word(), to="sender")
         return self._word()
 
     def _word(self) -> str:

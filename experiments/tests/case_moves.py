@@ -1065,6 +1065,47 @@ class RulesAlone(unittest.TestCase):
                     moves.resolving(seen)
 
 
+class RefusedBeforeContact(LabCase):
+    """What is refused leaves no trace in either file."""
+
+    def test_another_receiver_or_epoch_is_never_contacted(self) -> None:
+        """E4, R1: mismatch-never-resolves, by dispatch and by close."""
+        scene = self.lab.scene()
+        with scene.ledger() as ledger:
+            draft = prepare(ledger, scene.near(), **ORDER)
+            unknown = self.unknown(scene, ledger)
+            before = oracle.dump(scene.sender), oracle.dump(scene.receiver_file)
+            for identity, epoch in (("other", 1), (IDENTITY, 2)):
+                stranger = MustNotBeCalled()
+                stranger.identity, stranger.epoch = identity, epoch
+                with self.assertRaises(WrongReceiver):
+                    dispatch(ledger, draft.operation_id, stranger)
+                with self.assertRaises(WrongReceiver):
+                    close(
+                        ledger,
+                        unknown.operation_id,
+                        stranger,
+                        purpose="look",
+                        authorized_by="ann",
+                    )
+            after = oracle.dump(scene.sender), oracle.dump(scene.receiver_file)
+            self.assertEqual(after, before)
+
+    def test_a_second_dispatch_is_never_contacted(self) -> None:
+        """R1, L5: one-effect: after a lost receipt, the receiver's own log shows one apply."""
+        scene = self.lab.scene()
+        with scene.ledger() as ledger:
+            unknown = self.unknown(scene, ledger)
+            before = oracle.dump(scene.sender), oracle.dump(scene.receiver_file)
+            for receiver in (scene.near(), MustNotBeCalled()):
+                with self.assertRaises(AlreadyAnnounced):
+                    dispatch(ledger, unknown.operation_id, receiver)
+            after = oracle.dump(scene.sender), oracle.dump(scene.receiver_file)
+            self.assertEqual(after, before)
+            contacts = oracle.contacts(scene.receiver_file)
+            self.assertEqual(contacts, [("apply", unknown.operation_id)])
+
+
 class BadArguments(LabCase):
     """Every public call with a wrong type or an empty text is Malformed, and writes nothing."""
 

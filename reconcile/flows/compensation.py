@@ -34,6 +34,7 @@ def approve_compensation(
     operation. Raises UnknownOperation, Malformed, StaleVersion, Unbound, or AlreadyApproved while
     another approval of this effect is live.
     """
+    checks.instance("ledger", ledger, Ledger)
     for name, value in (
         ("operation_id", operation_id),
         ("effect_id", effect_id),
@@ -49,7 +50,7 @@ def approve_compensation(
         latest = approvals.latest(tx, original, effect_id)
         if latest is not None and _same(latest, original, proposal, approver, expected_version):
             return latest
-        binding = moves.bind(
+        binding = moves.approve(
             original,
             effect_id=effect_id,
             approver=approver,

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..rules import checks
 from ..rules.errors import Malformed, NoReply, NotSent
@@ -64,11 +65,8 @@ class ProcessReceiver:
         epoch: int = 1,
         limit_s: float = 30.0,
     ) -> None:
-        if (
-            isinstance(argv, (str, bytes))
-            or not argv
-            or not all(isinstance(a, (str, os.PathLike)) for a in argv)
-        ):
+        words = list(argv) if isinstance(argv, (list, tuple)) else []
+        if not words or not all(isinstance(word, (str, os.PathLike)) for word in words):
             raise Malformed("argv", "needs a command as a list of words")
         if (
             isinstance(limit_s, bool)
@@ -76,7 +74,7 @@ class ProcessReceiver:
             or not 0 < limit_s < threading.TIMEOUT_MAX
         ):
             raise Malformed("limit_s", "needs a number of seconds above 0")
-        self.argv = [os.fspath(word) for word in argv]
+        self.argv = [os.fspath(word) for word in words]
         self.identity, self.epoch = (
             checks.text("identity", identity),
             checks.whole("epoch", epoch, least=1),
@@ -166,19 +164,15 @@ class _Talk(threading.Thread):
     def run(self) -> None:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
-        try:
+        with suppress(OSError, ValueError):  # it ended before it read: what it said still counts
             stdin.write(self._request)
             stdin.close()
-        except (OSError, ValueError):  # it ended before it read: what it said still counts
-            pass
         try:
             self.line = stdout.readline(LONGEST_LINE)
         finally:
             stdout.close()
-            try:
+            with suppress(OSError):
                 stdin.close()
-            except OSError:
-                pass
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..rules.errors import NoReply, NotSent, ReconcileError
+from ..rules import checks
+from ..rules.errors import Malformed, NoReply, NotSent, ReconcileError
 from ..rules.evidence import Query, Receipt, Snapshot
 from ..rules.policy import EffectPolicy
 
@@ -40,13 +41,25 @@ class Receiver(Protocol):
         """
 
 
+def check_receiver(receiver: object) -> None:
+    """Raises Malformed, before any contact, if a value is no receiver."""
+    for name in ("send", "snapshot"):
+        if isinstance(receiver, type) or not callable(getattr(receiver, name, None)):
+            raise Malformed("receiver", f"needs a receiver, with {name}(); it is {receiver!r}")
+    checks.text("receiver.identity", getattr(receiver, "identity", None))
+    checks.whole("receiver.epoch", getattr(receiver, "epoch", None), least=1)
+    checks.instance("receiver.policy", getattr(receiver, "policy", None), EffectPolicy)
+
+
 class UnavailableReceiver:
     """The honest stub, for a receiver without an adapter: it sends nothing, finds nothing, and
     claims nothing.
     """
 
     def __init__(self, identity: str, *, epoch: int = 1) -> None:
-        self.identity, self.epoch, self.policy = identity, epoch, EffectPolicy()
+        self.identity = checks.text("identity", identity)
+        self.epoch = checks.whole("epoch", epoch, least=1)
+        self.policy = EffectPolicy()
 
     def send(self, query: Query) -> Receipt | None:
         """Raises NotSent, always."""

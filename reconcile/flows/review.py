@@ -8,7 +8,7 @@ from ..ledger.store import Ledger
 from ..rules import checks, moves
 from ..rules.evidence import Snapshot
 from ..rules.verdicts import Verdict, classify
-from .receivers import Receiver, closing_read
+from .receivers import Receiver, check_receiver, closing_read
 
 
 def observe(ledger: Ledger, operation_id: str, snapshot: Snapshot) -> Verdict:
@@ -18,6 +18,7 @@ def observe(ledger: Ledger, operation_id: str, snapshot: Snapshot) -> Verdict:
     each evidence, and the version rises. Raises UnknownOperation, WrongQuestion, Overclaimed or
     Malformed if it cannot be evidence about this operation.
     """
+    checks.instance("ledger", ledger, Ledger)
     checks.text("operation_id", operation_id)
     verdict = classify(snapshot)
     with ledger.transaction() as tx:
@@ -40,6 +41,8 @@ def close(
     UnknownOperation, WrongReceiver, ClosingRefused or Malformed before any contact; NoReply,
     NotSent or Malformed if no snapshot came back.
     """
+    checks.instance("ledger", ledger, Ledger)
+    check_receiver(receiver)
     for name, value in (
         ("operation_id", operation_id),
         ("purpose", purpose),
@@ -64,6 +67,7 @@ def reconcile(
     Raises UnknownOperation, Malformed, WrongQuestion, Overclaimed, StaleVersion, Unresolving or
     IllegalMove if one condition is missing; nothing is written then.
     """
+    checks.instance("ledger", ledger, Ledger)
     checks.text("operation_id", operation_id)
     checks.text("reviewer", reviewer)
     checks.whole("expected_version", expected_version, least=1)

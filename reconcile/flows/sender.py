@@ -11,8 +11,7 @@ from ..rules.actions import ToolResult, Transport, tool_result
 from ..rules.evidence import Query, Receipt
 from ..rules.identity import canonical_json, operation_identity, proposal_of
 from ..rules.operation import Operation, Scope
-from ..rules.policy import EffectPolicy
-from .receivers import Receiver
+from .receivers import Receiver, check_receiver
 
 
 def prepare(
@@ -33,8 +32,8 @@ def prepare(
     ill-typed or the payload has no canonical text; IdentityTaken if the same was prepared about
     another subject, in another scope, or in another epoch.
     """
-    checks.instance("policy", receiver.policy, EffectPolicy)
-    checks.whole("epoch", receiver.epoch, least=1)
+    checks.instance("ledger", ledger, Ledger)
+    check_receiver(receiver)
     checks.text("kind", kind)
     checks.text("subject", subject)
     identity = operation_identity(work_id, receiver.identity, proposal_of(kind, payload, None))
@@ -69,10 +68,12 @@ def dispatch(ledger: Ledger, operation_id: str, receiver: Receiver) -> ToolResul
 
     An outcome that is not established is the value UNKNOWN, whatever the receiver raised or
     however its process ended. Raises UnknownOperation, AlreadyAnnounced, WrongReceiver or Unbound
-    before any contact, with nothing written. An interrupt, or a file that cannot take the end of
-    the attempt, passes on, and the operation stays unknown, which is committed already.
+    before any contact, with nothing written; NotRecorded, with the receipt, if the file could not
+    take the end of the call. An interrupt passes on. In both cases the operation stays unknown.
     """
+    checks.instance("ledger", ledger, Ledger)
     checks.text("operation_id", operation_id)
+    check_receiver(receiver)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
         move = moves.announce(operation, receiver=receiver.identity, epoch=receiver.epoch)
@@ -81,10 +82,13 @@ def dispatch(ledger: Ledger, operation_id: str, receiver: Receiver) -> ToolResul
 
     transport, receipt = _send(receiver, operation.query)
 
-    with ledger.transaction() as tx:
-        operations.end_attempt(tx, operation, attempt, transport, receipt)
-        known = _settle(tx, operations.read(tx, operation_id), attempt, transport, receipt)
-        return tool_result(known, transport, now_ms=tx.now_ms)
+    try:
+        with ledger.transaction() as tx:
+            operations.end_attempt(tx, operation, attempt, transport, receipt)
+            known = _settle(tx, operations.read(tx, operation_id), attempt, transport, receipt)
+            return tool_result(known, transport, now_ms=tx.now_ms)
+    except errors.ReconcileError as error:
+        raise errors.NotRecorded(operation_id, str(error), receipt) from error
 
 
 def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None]:

@@ -22,6 +22,7 @@ SELECT o.number, o.operation_id, o.digest, o.work_id, o.target, o.epoch, o.kind,
        (SELECT count(*) FROM attempt t WHERE t.operation = o.number AND t.transport = 'not_sent'),
        (SELECT min(t.announced_ms) FROM attempt t WHERE t.operation = o.number),
        (SELECT count(*) FROM close_request c WHERE c.operation = o.number),
+       (SELECT q.opened_ms FROM obligation q WHERE q.operation = o.number AND q.ended_ms IS NULL),
        p.operation_id, a.effect_id, a.version, a.ordinal, a.approver, p.state, p.version
 FROM operation o
 LEFT JOIN approval a ON a.operation = o.number
@@ -53,15 +54,15 @@ def read_all(tx: Tx, numbers: Sequence[int]) -> list[Operation]:
 def _operation(tx: Tx, row: Sequence[Any]) -> Operation:
     binding = (
         None
-        if row[20] is None
+        if row[21] is None
         else Binding(
-            original_id=row[20],
-            effect_id=row[21],
-            approved_version=row[22],
-            ordinal=row[23],
-            approver=row[24],
-            state=State(row[25]),
-            version=row[26],
+            original_id=row[21],
+            effect_id=row[22],
+            approved_version=row[23],
+            ordinal=row[24],
+            approver=row[25],
+            state=State(row[26]),
+            version=row[27],
         )
     )
     return Operation(
@@ -85,6 +86,7 @@ def _operation(tx: Tx, row: Sequence[Any]) -> Operation:
         not_sent=row[17],
         first_sent_ms=row[18],
         close_requests=row[19],
+        open_since_ms=row[20],
         binding=binding,
     )
 

@@ -48,6 +48,10 @@ def create(tx: Tx) -> None:
             tx.execute(
                 "INSERT INTO legal_move VALUES (?, ?, ?)", (source.value, target.value, cause)
             )
+    tx.execute(
+        "CREATE TRIGGER legal_move_is_complete BEFORE INSERT ON legal_move "
+        "BEGIN SELECT RAISE(ABORT, 'legal_move: the table of moves is complete'); END"
+    )
     for table, may_change in MAY_CHANGE.items():
         seal(tx, table, may_change=may_change)
     tx.execute(f"PRAGMA application_id = {APPLICATION_ID}")

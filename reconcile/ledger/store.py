@@ -12,14 +12,15 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..rules import checks, errors
 from ..rules.policy import EffectPolicy
-from . import schema
+from . import border, schema
 
 SQLITE_FLOOR = (3, 35, 0)  # the first with RETURNING
+LONGEST_WAIT_MS = 24 * 3600 * 1000
 WAL_TRIES = 100  # each waits for a writer, within busy_ms
 
 
@@ -85,10 +86,6 @@ class Ledger:
         """
         ledger = cls.__new__(cls)
         ledger._prepare(path, clock, busy_ms, looking=True)
-        if not ledger.path.is_file():
-            raise errors.StorageFailed(
-                str(ledger.path), "no such file: name the ledger of the sender"
-            )
         ledger._connect(ledger.path.as_uri() + "?mode=rw", factory, uri=True)
         return ledger
 
@@ -105,72 +102,79 @@ class Ledger:
             raise errors.StorageFailed(
                 str(path), f"SQLite {sqlite3.sqlite_version} is older than {floor}"
             )
-        if (
-            not isinstance(path, (str, os.PathLike))
-            or "\0" in os.fspath(path)
-            or not os.fspath(path)
-        ):
+        named = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+        if not isinstance(named, str) or not named or "\0" in named:
             raise errors.Malformed("path", f"{path!r} names no file")
-        self._busy_ms = checks.whole("busy_ms", busy_ms, least=0)
+        if not callable(clock):
+            raise errors.Malformed("clock", "needs a function that gives UTC milliseconds")
+        self._busy_ms = checks.whole("busy_ms", busy_ms, least=0, most=LONGEST_WAIT_MS)
         self._clock, self._looking, self._closed = clock, looking, False
         self._policies: dict[int, EffectPolicy] = {}
-        self.path = Path(path).absolute()  # a later change of directory must not move the ledger
-        if self.path.is_dir():
+        self.path = Path(named).absolute()  # a later change of directory must not move the ledger
+        try:
+            os.fsencode(named)
+            folder, there = self.path.is_dir(), self.path.is_file()
+        except UnicodeEncodeError as error:
+            raise errors.Malformed(
+                "path", f"{named!r} is no name that this system can have"
+            ) from error
+        except OSError as error:
+            raise errors.StorageFailed(str(self.path), str(error.strerror)) from error
+        if folder:
             raise errors.ForeignFile(str(self.path), "is a folder: name a file in it")
+        if looking and not there:
+            raise errors.StorageFailed(str(self.path), "no such file: name a sender's ledger")
 
     def _connect(self, name: str, factory: type[sqlite3.Connection], *, uri: bool) -> None:
+        if not (isinstance(factory, type) and issubclass(factory, sqlite3.Connection)):
+            raise errors.Malformed("factory", "needs a subclass of sqlite3.Connection")
         try:
             self._connection = sqlite3.connect(
                 name, isolation_level=None, timeout=self._busy_ms / 1000, factory=factory, uri=uri
             )
         except sqlite3.Error as error:
-            raise self._ours(error) from error
+            raise border.ours(error, self.path, self._busy_ms) from error
         try:
             self._open()
         except sqlite3.Error as error:
             self._connection.close()
-            raise self._ours(error) from error
+            raise border.ours(error, self.path, self._busy_ms) from error
         except BaseException:
             self._connection.close()
             raise
 
     def _open(self) -> None:
-        found = self._header()
-        if found == (0, 0) and self._looking:
-            raise errors.ForeignFile(
-                str(self.path), "is no ledger: it is empty, or of another program"
-            )
-        if found[0] not in (0, schema.APPLICATION_ID) or (found == (0, 0) and self._tables()):
-            raise errors.ForeignFile(
-                str(self.path), "belongs to another program; it was not changed"
-            )
-        if found[0] and found[1] != schema.SCHEMA_VERSION:
-            raise errors.ForeignFile(
-                str(self.path),
-                f"has schema {found[1]}, this library has "
-                f"{schema.SCHEMA_VERSION}: use the version that made it",
-            )
+        with self._unit("BEGIN", "ROLLBACK", clock=lambda: 0) as tx:
+            born = self._is_ours(tx)
         execute = self._connection.execute
         if self._looking:
+            if not born:
+                raise errors.ForeignFile(str(self.path), "is empty: it is no ledger yet")
             execute("PRAGMA query_only = ON")
             return
         self._use_wal()
         execute("PRAGMA synchronous = FULL")
         execute("PRAGMA foreign_keys = ON")
-        if found == (0, 0):
-            with self.transaction() as tx:
-                if self._header() == (0, 0):  # else another process made it meanwhile
+        if not born:
+            with self._unit("BEGIN IMMEDIATE", "COMMIT", clock=lambda: 0) as tx:
+                if not self._is_ours(tx):  # else another process made it meanwhile
                     schema.create(tx)
 
-    def _header(self) -> tuple[int, int]:
-        execute = self._connection.execute
-        return (
-            execute("PRAGMA application_id").fetchone()[0],
-            execute("PRAGMA user_version").fetchone()[0],
-        )
-
-    def _tables(self) -> int:
-        return int(self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    def _is_ours(self, tx: Tx) -> bool:
+        """Whether the file is a ledger, and not empty. Raises ForeignFile if it is neither."""
+        application = tx.execute("PRAGMA application_id").fetchone()[0]
+        version = tx.execute("PRAGMA user_version").fetchone()[0]
+        tables = tx.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if (application, version, tables) == (0, 0, 0):
+            return False
+        if application != schema.APPLICATION_ID:
+            raise errors.ForeignFile(
+                str(self.path), "belongs to another program; it was not changed"
+            )
+        if version != schema.SCHEMA_VERSION:
+            why = f"has schema {version}, this library has {schema.SCHEMA_VERSION}"
+            raise errors.ForeignFile(str(self.path), f"{why}: use the version that made it")
+        return True
 
     def _use_wal(self) -> None:
         """The switch to WAL does not wait for a lock, and BEGIN IMMEDIATE does: wait there, and
@@ -181,7 +185,7 @@ class Ledger:
                 self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
                 return
             except sqlite3.OperationalError as error:
-                if not _is_lock(error):
+                if not border.is_lock(error):
                     raise
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._connection.execute("ROLLBACK")
@@ -199,7 +203,7 @@ class Ledger:
             raise errors.LedgerMisused(
                 f"{self.path} was opened for looking: open it with Ledger to change it"
             )
-        with self._unit("BEGIN IMMEDIATE", "COMMIT") as tx:
+        with self._unit("BEGIN IMMEDIATE", "COMMIT", clock=self._clock) as tx:
             yield tx
 
     @contextmanager
@@ -207,11 +211,11 @@ class Ledger:
         """One consistent view. It takes no write lock and leaves nothing. Raises as transaction()
         does.
         """
-        with self._unit("BEGIN", "ROLLBACK") as tx:
+        with self._unit("BEGIN", "ROLLBACK", clock=self._clock) as tx:
             yield tx
 
     @contextmanager
-    def _unit(self, begin: str, end: str) -> Iterator[Tx]:
+    def _unit(self, begin: str, end: str, *, clock: Callable[[], int]) -> Iterator[Tx]:
         if self._closed:
             raise errors.LedgerMisused(f"{self.path} is closed: open it again")
         try:
@@ -219,7 +223,7 @@ class Ledger:
                 raise errors.LedgerMisused(
                     "a transaction is open in this ledger: they do not nest"
                 )
-            now_ms = checks.whole("clock", self._clock())
+            now_ms = checks.whole("clock", clock())
             self._connection.execute(begin)
             try:
                 yield Tx(self._connection, now_ms, self._policies)
@@ -228,52 +232,28 @@ class Ledger:
                 self._undo()
                 raise
         except sqlite3.Error as error:
-            raise self._ours(error) from error
+            raise border.ours(error, self.path, self._busy_ms) from error
 
     def _undo(self) -> None:
         self._policies.clear()  # what was read may be undone, too
-        if self._connection.in_transaction:
-            try:
+        with suppress(sqlite3.Error):  # the first error is the one to report
+            if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            except sqlite3.Error:
-                pass  # the first error is the one to report
-
-    def _ours(self, error: sqlite3.Error) -> errors.ReconcileError:
-        """The library's error for one of sqlite3. Texts are compared: 3.10 has no codes on
-        exceptions.
-        """
-        path, why = str(self.path), str(error)
-        if _is_lock(error):
-            return errors.Busy(path, self._busy_ms)
-        if "not a database" in why:
-            return errors.ForeignFile(path, "is no ledger: it is of another kind, or damaged")
-        if isinstance(error, sqlite3.ProgrammingError):
-            return errors.LedgerMisused(why)
-        if "unable to open" in why or "readonly" in why:
-            why += (
-                f"; the folder {self.path.parent} must exist and be writable, "
-                "also for looking, since SQLite "
-                "keeps its log beside the file: copy the file and its -wal to a folder of your own"
-            )
-        return errors.StorageFailed(path, why)
 
     def now_ms(self) -> int:
         """What this ledger's clock says."""
         return self._clock()
 
     def close(self) -> None:
-        """Close the file. Closing again does nothing."""
+        """Close the file. Closing again does nothing. Raises LedgerMisused in another thread."""
+        try:
+            self._connection.close()
+        except sqlite3.Error as error:
+            raise border.ours(error, self.path, self._busy_ms) from error
         self._closed = True
-        self._connection.close()
 
     def __enter__(self) -> Ledger:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _is_lock(error: sqlite3.Error) -> bool:
-    return isinstance(error, sqlite3.OperationalError) and (
-        "locked" in str(error) or "busy" in str(error)
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..rules import checks
 from ..rules.operation import Operation
 from . import operations
-from .store import Ledger, Tx
+from .store import Ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,7 @@ def look(ledger: Ledger, operation_id: str) -> Operation:
 
     Raises UnknownOperation if there is none, Malformed if the identity is no text.
     """
+    checks.instance("ledger", ledger, Ledger)
     checks.text("operation_id", operation_id)
     with ledger.reading() as tx:
         return operations.read(tx, operation_id)
@@ -30,6 +31,7 @@ def look(ledger: Ledger, operation_id: str) -> Operation:
 
 def open_questions(ledger: Ledger, *, limit: int = 100) -> list[Operation]:
     """The unresolved operations, the longest due first, at most `limit` of them."""
+    checks.instance("ledger", ledger, Ledger)
     checks.whole("limit", limit, least=1)
     with ledger.reading() as tx:
         rows = tx.execute(
@@ -51,32 +53,31 @@ def count_by_state(ledger: Ledger) -> dict[str, int]:
 
 
 def history(ledger: Ledger, operation_id: str) -> list[Entry]:
-    """What was written about one operation, oldest first. Raises UnknownOperation if there is
-    none.
+    """What was written about one operation, oldest first.
+
+    Within one moment the order is the one in which such rows are written. Raises UnknownOperation
+    if there is none, Malformed if the identity is no text.
     """
+    checks.instance("ledger", ledger, Ledger)
     checks.text("operation_id", operation_id)
     with ledger.reading() as tx:
         operation = operations.read(tx, operation_id)
-        return sorted(_entries(tx, operation), key=lambda entry: entry.at_ms)
+        found = [Entry(at_ms=operation.prepared_ms, says="prepared")]
+        for sql in _HISTORY:
+            rows = tx.execute(sql, (operation.number,)).fetchall()
+            found += [Entry(at_ms=at_ms, says=says) for at_ms, says in rows]
+    return sorted(found, key=lambda entry: entry.at_ms)  # which keeps the order of equals
 
 
-def _entries(tx: Tx, operation: Operation) -> list[Entry]:
-    found = [Entry(at_ms=operation.prepared_ms, says="prepared")]
-    for sql in _HISTORY:
-        found += [
-            Entry(at_ms=row[0], says=row[1])
-            for row in tx.execute(sql, (operation.number,)).fetchall()
-        ]
-    return found
-
-
-_HISTORY = (
+_DECISION = (
     "SELECT decided_ms, source || ' -> ' || target || ' (version ' || version || ')'"
     " || ', cause ' || cause || ', by ' || actor || coalesce(', verdict ' || verdict, '')"
-    " || coalesce(', because ' || reason, '')"
-    " FROM decision WHERE operation = ? ORDER BY version",
-    "SELECT announced_ms, 'attempt ' || attempt || ': '"
-    " || coalesce(transport, 'the sender did not live to say how it went')"
+    " || coalesce(', because ' || reason, '') FROM decision WHERE operation = ?"
+)
+_HISTORY = (
+    f"{_DECISION} AND cause = 'announced' ORDER BY version",
+    "SELECT announced_ms, 'attempt ' || attempt || ' announced; the call: '"
+    " || coalesce(transport, 'the sender did not live to say')"
     " FROM attempt WHERE operation = ? ORDER BY attempt",
     "SELECT received_ms, 'receipt of attempt ' || attempt"
     " FROM receipt WHERE operation = ? ORDER BY attempt",
@@ -84,6 +85,7 @@ _HISTORY = (
     " FROM close_request WHERE operation = ? ORDER BY asked",
     "SELECT observed_ms, 'observed: ' || verdict"
     " FROM observation WHERE operation = ? ORDER BY seen",
+    f"{_DECISION} AND cause <> 'announced' ORDER BY version",
     "SELECT noticed_ms, 'INCIDENT (version ' || version || '): evidence against a final state'"
     " FROM incident WHERE operation = ? ORDER BY version",
 )

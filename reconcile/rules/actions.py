@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from . import checks, errors, moves
+from . import checks
+from .bindings import is_bound
 from .operation import Operation
 from .states import ENDED_WITHOUT_EFFECT, FINAL, UNRESOLVED, State
 
@@ -71,7 +72,7 @@ def next_actions(operation: Operation, *, now_ms: int) -> tuple[Action, ...]:
     checks.whole("now_ms", now_ms)
     state = operation.state
     if state is State.PREPARED:
-        return (Action.DISPATCH,) if _bound(operation) else (Action.ESCALATE,)
+        return (Action.DISPATCH,) if is_bound(operation) else (Action.ESCALATE,)
     if state in UNRESOLVED:
         reviewed = state in (State.UNKNOWN, State.PENDING)
         return tuple(
@@ -102,11 +103,3 @@ def tool_result(operation: Operation, transport: Transport, *, now_ms: int) -> T
         authoritative=operation.state in FINAL,
         next_actions=tuple(action for action in allowed if action not in DECISIONS),
     )
-
-
-def _bound(operation: Operation) -> bool:
-    try:
-        moves.compensation_is_bound(operation)
-    except errors.Unbound:
-        return False
-    return True

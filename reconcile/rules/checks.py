@@ -31,14 +31,14 @@ def optional_text(place: str, value: object) -> str | None:
     return None if value is None else text(place, value)
 
 
-def whole(place: str, value: object, *, least: int = INT_MIN) -> int:
+def whole(place: str, value: object, *, least: int = INT_MIN, most: int = INT_MAX) -> int:
     """An integer of at most 64 bits. Raises Malformed if it is a boolean, a float, or out of
     range.
     """
     if type(value) is not int:
         raise Malformed(place, f"needs a whole number, not {type(value).__name__}")
-    if not least <= value <= INT_MAX:
-        raise Malformed(place, f"is outside {least} … {INT_MAX}")
+    if not least <= value <= most:
+        raise Malformed(place, f"is outside {least} … {most}")
     return value
 
 

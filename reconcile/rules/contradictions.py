@@ -29,9 +29,12 @@ def _snapshot_contradicts(operation: Operation, snapshot: Snapshot) -> bool:
 
 def _receipt_contradicts(operation: Operation, receipt: Receipt) -> bool:
     state, said = operation.state, OUTCOME_OF[receipt.status]
-    if said in (State.PENDING, State.PARTIAL):
-        # Older news of what ended since, unless it ended as never having been.
+    if (
+        said is State.PENDING
+    ):  # older news of what ended since, unless it ended as never having been
         return state in (State.NOT_APPLIED, State.REVOKED)
+    if said is State.PARTIAL:  # part of it is committed
+        return state in ENDED_WITHOUT_EFFECT or state is State.WRITTEN_OFF
     if said is State.REJECTED:
         return state not in ENDED_WITHOUT_EFFECT
     if said is State.CONFIRMED and state is State.CONFIRMED:

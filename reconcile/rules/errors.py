@@ -164,6 +164,22 @@ class NoReply(ReconcileError):
         self.receiver, self.why = receiver, why
 
 
+class NotRecorded(ReconcileError):
+    """Raised if a request was sent and the end of the call could not be written.
+
+    The operation stays unknown, which is committed. `receipt` is what came back, None if nothing.
+    """
+
+    says = (
+        "operation {operation_id} was sent and stays unknown: how the call went could not be "
+        "written ({why}); reconcile it, do not send it again; what came back: {receipt}"
+    )
+
+    def __init__(self, operation_id: str, why: str, receipt: object = None) -> None:
+        super().__init__(operation_id, why, receipt)
+        self.operation_id, self.why, self.receipt = operation_id, why, receipt
+
+
 class NotSent(ReconcileError):
     """Raised by a receiver adapter that can prove that not one byte of the request left."""
 

@@ -103,7 +103,7 @@ class Snapshot:
                 raise Malformed(f"snapshot.effects[{at}]", "belongs to another operation")
 
     def to_json(self) -> str:
-        """Canonical text of question and answer: it is stored, and snapshots are compared by it."""
+        """Canonical text of question and answer: stored, and what snapshots are compared by."""
         effects = [fields_of(effect) for effect in self.effects]
         return canonical_json(
             {**fields_of(self), "query": fields_of(self.query), "effects": effects}
@@ -141,8 +141,20 @@ class Receipt:
         if self.status == "accepted" and self.effect_id is None:
             raise Malformed("receipt.effect_id", "an accepted receipt names its effect")
 
+    @property
+    def query(self) -> Query:
+        """The question that this receipt answers."""
+        return Query(
+            operation_id=self.operation_id,
+            target=self.receiver,
+            kind=self.kind,
+            payload=self.payload,
+            compensates=self.compensates,
+            epoch=self.epoch,
+        )
+
     def to_json(self) -> str:
-        """Canonical text: it is stored, and receipts are compared by it."""
+        """Canonical text: stored, and what receipts are compared by."""
         return canonical_json(fields_of(self))
 
 

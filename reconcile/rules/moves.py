@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from . import checks, errors
+from . import bindings, checks, errors
 from .contradictions import contradicts
 from .evidence import FLAGS, OUTCOME_OF, Receipt, Snapshot
 from .operation import Binding, Operation
 from .policy import EffectPolicy
-from .states import ENDED_WITHOUT_EFFECT, FINAL, UNRESOLVED, Cause, State, is_legal
+from .states import FINAL, UNRESOLVED, Cause, State, is_legal
 from .verdicts import Verdict, classify
 
 SENDER = "sender"
@@ -66,17 +66,14 @@ class Incident:
 def one_effect(operation: Operation) -> None:
     """one-effect · same-identity-only: only an intent that was never sent may be sent.
 
-    Raises AlreadyAnnounced if a request of this operation may have left, or may never leave any
-    more.
+    Raises AlreadyAnnounced if a request may have left, or may not leave any more.
     """
     if operation.state is not State.PREPARED or operation.may_have_left:
         raise errors.AlreadyAnnounced(operation.operation_id, operation.state.value)
 
 
 def right_receiver(operation: Operation, receiver: str, epoch: int) -> None:
-    """mismatch-never-resolves, before contact. Raises WrongReceiver if identity or epoch
-    differ.
-    """
+    """mismatch-never-resolves, before contact. Raises WrongReceiver on another one or epoch."""
     if (receiver, epoch) != (operation.target, operation.epoch):
         raise errors.WrongReceiver(
             f"{operation.target!r} in epoch {operation.epoch}", f"{receiver!r} in epoch {epoch}"
@@ -84,9 +81,7 @@ def right_receiver(operation: Operation, receiver: str, epoch: int) -> None:
 
 
 def mismatch_never_resolves(operation: Operation, snapshot: Snapshot) -> None:
-    """Raises WrongQuestion if the snapshot answers anything but this operation's exact
-    question.
-    """
+    """Raises WrongQuestion if the snapshot answers any other question than this operation's."""
     asked, wanted = snapshot.query, operation.query
     differs = [
         name
@@ -100,30 +95,12 @@ def mismatch_never_resolves(operation: Operation, snapshot: Snapshot) -> None:
 
 
 def receipt_answers(operation: Operation, receipt: Receipt) -> bool:
-    """mismatch-never-resolves, for receipts: only one for exactly this operation says anything
-    about it.
-    """
-    query = operation.query
-    return (
-        receipt.operation_id,
-        receipt.kind,
-        receipt.payload,
-        receipt.compensates,
-        receipt.receiver,
-        receipt.epoch,
-    ) == (
-        query.operation_id,
-        query.kind,
-        query.payload,
-        query.compensates,
-        query.target,
-        query.epoch,
-    )
+    """mismatch-never-resolves, for receipts: whether it answers exactly this operation."""
+    return receipt.query == operation.query
 
 
 def within_policy(operation: Operation, snapshot: Snapshot) -> None:
-    """Evidence is never trusted beyond what the receiver declared. Raises Overclaimed if a flag
-    exceeds it.
+    """Evidence is never trusted beyond what its receiver declared. Raises Overclaimed if it is.
 
     A close mark makes a reading complete and authoritative, since the receiver makes it and reads
     in one transaction; so a closed snapshot needs `can_close` alone.
@@ -143,8 +120,9 @@ def one_decision_per_version(operation: Operation, expected_version: int) -> Non
 
 
 def resolving(snapshot: Snapshot) -> tuple[Verdict, State]:
-    """silence-decides-nothing: only a verdict that resolves names a state. Raises Unresolving if
-    it does not.
+    """silence-decides-nothing: only a verdict that resolves names a state.
+
+    Raises Unresolving if it does not.
     """
     verdict = classify(snapshot)
     if verdict.resolves is None:
@@ -160,9 +138,7 @@ def final_stays_final(operation: Operation, evidence: Snapshot | Receipt) -> Inc
 
 
 def closing_needs_permission(operation: Operation, present: EffectPolicy) -> None:
-    """Raises ClosingRefused if the state has nothing to close, or either policy has no close
-    barrier.
-    """
+    """Raises ClosingRefused if nothing is open, or if either policy has no close barrier."""
     if operation.state not in UNRESOLVED:
         raise errors.ClosingRefused(
             operation.operation_id, f"it is {operation.state.value}, not unresolved"
@@ -171,26 +147,8 @@ def closing_needs_permission(operation: Operation, present: EffectPolicy) -> Non
         if not policy.can_close:
             raise errors.ClosingRefused(
                 operation.operation_id,
-                f"the {which} policy {policy.name!r} declares no "
-                "closing; read, or escalate to a person",
+                f"the {which} policy {policy.name!r} declares no closing; read, or call a person",
             )
-
-
-def compensation_is_bound(operation: Operation) -> None:
-    """Raises Unbound if a compensation's original is no longer confirmed at the approved
-    version.
-    """
-    if operation.compensates is None:
-        return
-    bound = operation.binding
-    if bound is None or bound.effect_id != operation.compensates:
-        raise errors.Unbound(operation.compensates, "no approval stands for this compensation")
-    if (bound.state, bound.version) != (State.CONFIRMED, bound.approved_version):
-        raise errors.Unbound(
-            bound.effect_id,
-            f"approved at version {bound.approved_version} of the original, which "
-            f"is now {bound.state.value} at version {bound.version}; approve again",
-        )
 
 
 # --- the guards ---------------------------------------------------------------------------------
@@ -203,13 +161,12 @@ def announce(operation: Operation, *, receiver: str, epoch: int) -> Move:
     """
     one_effect(operation)
     right_receiver(operation, receiver, epoch)
-    compensation_is_bound(operation)
+    bindings.compensation_is_bound(operation)
     return _move(operation, State.UNKNOWN, Cause.ANNOUNCED, SENDER)
 
 
 def never_sent(operation: Operation) -> Move | None:
-    """Back to prepared, for the very call that proves its permission unused. None if it may not
-    move.
+    """Back to prepared, for the very call that proves its permission unused; None if it may not.
 
     The attempt of that call counts under `not_sent` already: any other that may have left keeps it
     unknown.
@@ -267,7 +224,7 @@ def close(operation: Operation, present: EffectPolicy, *, receiver: str, epoch: 
     closing_needs_permission(operation, present)
 
 
-def bind(
+def approve(
     original: Operation,
     *,
     effect_id: str,
@@ -275,41 +232,12 @@ def bind(
     expected_version: int,
     latest: Operation | None,
 ) -> Binding:
-    """compensation-is-bound: what an approval may bind.
+    """What an approval of a compensation binds. `latest` is the last one of this effect, if any.
 
-    `latest` is the last compensation of this effect, None if there was none. Raises StaleVersion,
-    Unbound or AlreadyApproved if the effect may not be compensated now.
+    Raises StaleVersion, Unbound or AlreadyApproved if the effect may not be compensated now.
     """
     one_decision_per_version(original, expected_version)
-    if original.state is not State.CONFIRMED:
-        raise errors.Unbound(
-            effect_id,
-            f"the original is {original.state.value}; only a confirmed effect may be compensated",
-        )
-    if original.effect_id != effect_id:
-        raise errors.Unbound(effect_id, "it is not the confirmed effect of this operation")
-    if latest is not None and not superseded(latest):
-        raise errors.AlreadyApproved(effect_id, latest.operation_id)
-    return Binding(
-        original_id=original.operation_id,
-        effect_id=effect_id,
-        approved_version=expected_version,
-        ordinal=1 if latest is None or latest.binding is None else latest.binding.ordinal + 1,
-        approver=approver,
-        state=original.state,
-        version=original.version,
-    )
-
-
-def superseded(compensation: Operation) -> bool:
-    """Whether another approval may follow: this one had no effect, or is a draft gone stale."""
-    if compensation.state in ENDED_WITHOUT_EFFECT:
-        return True
-    try:
-        compensation_is_bound(compensation)
-    except errors.Unbound:
-        return compensation.state is State.PREPARED
-    return False
+    return bindings.bind(original, effect_id=effect_id, approver=approver, latest=latest)
 
 
 def withdraw(operation: Operation, *, actor: str, reason: str) -> Move:

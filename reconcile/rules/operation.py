@@ -58,6 +58,7 @@ class Operation:
     attempts: int = 0  # announced sendings
     not_sent: int = 0  # of these, proved by their own call never to have left
     first_sent_ms: int | None = None  # None: nothing was announced
+    open_since_ms: int | None = None  # None: no question is open
     close_requests: int = 0  # requests to close that may have left
 
     @property
