@@ -1,7 +1,599 @@
-"""Every claim as data: its sentence, what proves it, and the fault that must break the proof."""
+"""Every claim as data: its sentence, what proves it, and the fault that must break the proof.
+
+A claim is proved by tests, by keys of `results.json`, or by both. Where a fault is named, it is
+one of `experiments/harness/removals.py`, and the first test of the claim must fail under it; a
+test tries them all. Claims without a fault are asserted only.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`tests` are named within `experiments.tests`, `results` from the top of `results.json`."""
+
+    id: str
+    says: str
+    tests: tuple[str, ...]
+    results: tuple[str, ...] = ()
+    fault: str | None = None
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "P1",
+        "Python 3.10 or later and the standard library alone are enough.",
+        tests=("case_house.House.test_everything_imported_is_of_the_standard_library_or_ours",),
+    ),
+    Claim(
+        "P2",
+        "The runner runs every experiment on real processes and files, compares the whole "
+        "result with a file, and says by its exit status what came of it.",
+        tests=(
+            "case_runner.Commands.test_check_reproduces_the_results_beside_the_script",
+            "case_runner.Commands."
+            "test_check_against_a_file_that_differs_says_where_and_keeps_the_reproduction",
+            "case_runner.Commands.test_what_cannot_be_done_is_said_in_one_line",
+        ),
+    ),
+    Claim(
+        "P3",
+        "The comparison counts every key, type and order, and names each difference by its path.",
+        tests=("case_runner.Comparison.test_it_is_stricter_than_equality",),
+        fault="results are compared by ==",
+    ),
+    Claim(
+        "P4",
+        "The results hold nothing of one run, machine or Python.",
+        tests=(
+            "case_runner.Commands.test_two_pythons_give_the_same_bytes",
+            "case_runner.Commands.test_the_results_hold_nothing_of_one_run_or_one_machine",
+        ),
+    ),
+    Claim(
+        "P5",
+        "One command runs every test, and every finder finds each once.",
+        tests=("case_runner.Tests.test_unittest_and_pytest_find_the_same_tests_each_once",),
+    ),
+    Claim(
+        "P6",
+        "Pipes and permits order events, and no sleep does.",
+        tests=("case_house.House.test_no_sleep_orders_anything",),
+    ),
+    Claim(
+        "P7",
+        "No command leaves a process, file, socket or connection behind, also when it is "
+        "interrupted.",
+        tests=(
+            "case_runner.Commands.test_an_interrupt_leaves_nothing_behind",
+            "case_receiver.Pipes."
+            "test_an_interrupt_of_the_caller_leaves_no_process_and_an_honest_unknown",
+        ),
+    ),
+    Claim(
+        "P8",
+        "The README says what the library is not.",
+        tests=("case_course.Readme.test_the_list_of_what_it_is_not_is_complete",),
+    ),
+    Claim(
+        "P9",
+        "Every word of the field for an outcome has one of our states, or is recorded apart.",
+        tests=("case_course.Readme.test_every_outcome_word_of_the_field_has_one_of_our_states",),
+    ),
+    Claim(
+        "L1",
+        "Sender and receiver own separate files, and no transaction spans both.",
+        tests=(
+            "case_receiver.TwoSides."
+            "test_sender_and_receiver_own_separate_files_with_no_table_in_common",
+            "case_receiver.TwoSides."
+            "test_no_transaction_of_the_sender_is_open_while_a_receiver_is_asked",
+        ),
+    ),
+    Claim(
+        "L2",
+        "`unknown` is committed before the receiver's process is started.",
+        tests=(
+            "case_moves.TransportIsNotOutcome."
+            "test_unknown_and_its_question_and_its_attempt_are_committed_before_the_request",
+            "case_statements.TheDyingProcess."
+            "test_unknown_is_in_the_file_before_the_receiver_process_is_started",
+        ),
+        results=("e01_lost_receipt.trace",),
+        fault="announce-before-act",
+    ),
+    Claim(
+        "L3",
+        "The effect is committed, the process ends, and not one byte of a receipt arrives.",
+        tests=(
+            "case_chapters.LostReceipt."
+            "test_no_byte_of_the_receipt_arrives_and_the_same_pipe_would_have_carried_it",
+            "case_receiver.TheLostReceipt.test_not_one_byte_of_a_lost_receipt_reaches_the_sender",
+        ),
+        results=(
+            "e01_lost_receipt.receipt bytes",
+            "e01_lost_receipt.control",
+        ),
+        fault="the crash is left out",
+    ),
+    Claim(
+        "L4",
+        "The sender's file, opened again, still says unknown.",
+        tests=("case_chapters.LostReceipt.test_the_file_opened_again_still_says_unknown",),
+        results=("e01_lost_receipt.reopened",),
+        fault="the crash is left out",
+    ),
+    Claim(
+        "L5",
+        "A second dispatch is refused before the receiver is contacted.",
+        tests=(
+            "case_receiver.TwoSides."
+            "test_a_second_dispatch_is_refused_before_the_receiver_is_contacted",
+            "case_chapters.LostReceipt."
+            "test_a_second_dispatch_is_refused_before_the_receiver_is_contacted",
+        ),
+        results=(
+            "e01_lost_receipt.second dispatch",
+            "e01_lost_receipt.contacts after refusal",
+        ),
+        fault="one-effect",
+    ),
+    Claim(
+        "L6",
+        "The plain receiver is truly not idempotent.",
+        tests=(
+            "case_receiver.TwoSides.test_a_second_direct_call_makes_a_second_effect",
+            "case_receiver.TwoSides."
+            "test_no_unique_key_of_the_receiver_is_the_operation_or_its_payload",
+        ),
+        results=("e01_lost_receipt.twin.blind retry.effects",),
+    ),
+    Claim(
+        "L7",
+        "Unknown does not mean that it happened: the same row stands over no effect.",
+        tests=("case_chapters.ThreeWorlds.test_three_worlds_leave_one_sender_file",),
+        results=("e02_three_worlds.worlds",),
+        fault="the crash is left out",
+    ),
+    Claim(
+        "L8",
+        "How a process exits decides nothing: the state depends on the reply alone.",
+        tests=(
+            "case_receiver.ExitStatusDecidesNothing.test_the_state_depends_on_the_reply_alone",
+        ),
+        fault="mismatch-never-resolves, receipts",
+    ),
+    Claim(
+        "L9",
+        "Three worlds leave one sender file, equal in every row, over zero, zero and one effect.",
+        tests=("case_chapters.ThreeWorlds.test_three_worlds_leave_one_sender_file",),
+        results=(
+            "e02_three_worlds.worlds",
+            "e02_three_worlds.sender files identical",
+        ),
+        fault="the crash is left out",
+    ),
+    Claim(
+        "L10",
+        "Without a close, a delayed original makes a duplicate of the retry.",
+        tests=(
+            "case_chapters.DelayedOriginal."
+            "test_without_a_close_the_same_read_says_nothing_then_one_then_two",
+        ),
+        results=("e03_delayed_original.open",),
+        fault="the crash is left out",
+    ),
+    Claim(
+        "L11",
+        "With a close, the late original is refused.",
+        tests=("case_chapters.DelayedOriginal.test_with_a_close_the_late_original_is_refused",),
+        results=("e03_delayed_original.closed",),
+        fault="the receiver forgets its close marks",
+    ),
+    Claim(
+        "L12",
+        "Only the exact permit line lets a held process go on.",
+        tests=("case_receiver.Pipes.test_only_the_exact_permit_lets_a_held_receiver_go_on",),
+    ),
+    Claim(
+        "L13",
+        "That nothing was ever sent is proved only by the call that owns the unused permission.",
+        tests=(
+            "case_moves.NeverSent.test_never_while_an_earlier_attempt_may_have_left",
+            "case_moves.NeverSent.test_a_recovered_process_can_never_claim_it",
+        ),
+        fault="an earlier attempt is forgotten",
+    ),
+    Claim(
+        "E1",
+        "A snapshot has exactly one of seven verdicts.",
+        tests=(
+            "case_evidence.FortyEightCells."
+            "test_the_seven_verdicts_are_these_and_two_of_them_resolve",
+        ),
+        results=("e04_evidence.cells.by verdict",),
+        fault="absence-needs-closure",
+    ),
+    Claim(
+        "E2",
+        "Number comes before payload, payload before scope, scope before flags; the order of "
+        "rows counts for nothing, and no row of several is named.",
+        tests=(
+            "case_evidence.FortyEightCells.test_payload_comes_before_scope_and_number_before_both",
+            "case_evidence.FortyEightCells.test_the_order_of_rows_changes_nothing",
+            "case_evidence.EvidenceAnswersItsOwnQuestion."
+            "test_duplicates_and_mismatches_are_kept_and_name_no_row",
+        ),
+    ),
+    Claim(
+        "E3",
+        "Of 48 cells exactly two resolve anything.",
+        tests=(
+            "case_evidence.FortyEightCells.test_every_cell_has_its_verdict",
+            "case_chapters.Evidence.test_two_of_forty_eight_cells_resolve",
+        ),
+        results=("e04_evidence.cells",),
+        fault="uniqueness-needs-closure",
+    ),
+    Claim(
+        "E4",
+        "A snapshot carries its question, and one that answers another is refused.",
+        tests=(
+            "case_evidence.EvidenceAnswersItsOwnQuestion."
+            "test_another_question_is_refused_by_both_and_nothing_is_written",
+            "case_evidence.ConstructionRefusesWhatCannotBeClassified."
+            "test_a_flag_is_a_boolean_and_nothing_that_looks_like_one",
+        ),
+        results=(
+            "e04_evidence.malformed",
+            "e04_evidence.foreign",
+        ),
+        fault="mismatch-never-resolves",
+    ),
+    Claim(
+        "E5",
+        "Empty is never absence unless complete, authoritative and closed.",
+        tests=(
+            "case_evidence.FortyEightCells."
+            "test_empty_is_never_absence_unless_all_three_flags_stand",
+        ),
+        results=("e04_evidence.cells",),
+        fault="absence-needs-closure",
+    ),
+    Claim(
+        "E6",
+        "One match is never the only one unless complete, authoritative and closed.",
+        tests=(
+            "case_evidence.FortyEightCells."
+            "test_one_match_is_never_unique_unless_all_three_flags_stand",
+        ),
+        results=("e04_evidence.cells",),
+        fault="uniqueness-needs-closure",
+    ),
+    Claim(
+        "E7",
+        "Closing and reading are one transaction: an original is in the answer or refused, in "
+        "both orders.",
+        tests=(
+            "case_chapters.DelayedOriginal."
+            "test_an_apply_that_races_a_close_is_in_the_answer_or_refused",
+            "case_receiver.CloseAgainstApply."
+            "test_an_original_that_comes_after_the_close_is_refused",
+        ),
+        results=("e03_delayed_original.race",),
+    ),
+    Claim(
+        "E8",
+        "A plain read changes nothing; a close is asked for by name, purpose and permission, "
+        "written before it leaves.",
+        tests=(
+            "case_moves.RulesAlone.test_closing_needs_both_policies_and_an_open_question",
+            "case_receiver.ReadingAndClosing.test_a_plain_read_changes_nothing_and_logs_nothing",
+            "case_receiver.ReadingAndClosing."
+            "test_the_request_to_close_is_committed_before_the_receiver_is_contacted",
+        ),
+        fault="closing-needs-permission",
+    ),
+    Claim(
+        "E9",
+        "A close mark outlives every late original; a receiver that purges it shows the damage.",
+        tests=(
+            "case_chapters.DelayedOriginal.test_a_year_later_the_late_original_is_still_refused",
+            "case_receiver.ReadingAndClosing.test_a_late_original_is_refused_a_year_later",
+        ),
+        results=(
+            "e03_delayed_original.a year later",
+            "e03_delayed_original.twin.forgotten close",
+        ),
+        fault="the receiver forgets its close marks",
+    ),
+    Claim(
+        "E10",
+        "A close may lose its own reply; closing again gives the same answer.",
+        tests=(
+            "case_receiver.ReadingAndClosing."
+            "test_a_close_whose_reply_was_lost_is_harmless_to_repeat",
+        ),
+    ),
+    Claim(
+        "E11",
+        "Closing an operation does not close its compensation, nor the reverse.",
+        tests=(
+            "case_receiver.ReadingAndClosing."
+            "test_closing_an_operation_does_not_close_its_compensation",
+            "case_receiver.ReadingAndClosing."
+            "test_closing_a_compensation_does_not_close_its_original",
+        ),
+    ),
+    Claim(
+        "E13",
+        "A receipt is conclusive only as the direct reply to our own single send; every read "
+        "is a snapshot.",
+        tests=(
+            "case_evidence.ReceiptsAndSnapshots."
+            "test_only_a_receipt_for_exactly_this_effect_settles",
+            "case_evidence.ReceiptsAndSnapshots."
+            "test_a_reply_does_not_speak_where_two_sends_may_have_left",
+            "case_evidence.ReceiptsAndSnapshots.test_a_plain_read_never_yields_a_receipt",
+        ),
+        fault="mismatch-never-resolves, receipts",
+    ),
+    Claim(
+        "E14",
+        "A caller may lower a flag and never raise one above the pinned policy.",
+        tests=(
+            "case_evidence.FlagsAreNeverRaised."
+            "test_each_flag_is_bound_by_its_own_line_of_the_policy",
+            "case_chapters.Evidence.test_a_lookup_that_claims_more_than_its_policy_is_refused",
+        ),
+        results=("e04_evidence.overclaim",),
+        fault="evidence is trusted beyond its policy",
+    ),
+    Claim(
+        "R1",
+        "A decision needs reviewer, question, version, verdict and state; each missing one "
+        "has its own refusal, and nothing is written.",
+        tests=(
+            "case_moves.ReviewHasItsConditions."
+            "test_each_missing_condition_has_its_own_refusal_and_writes_nothing",
+        ),
+        fault="silence-decides-nothing",
+    ),
+    Claim(
+        "R2",
+        "State, version and evidence commit together.",
+        tests=(
+            "case_moves.ReviewHasItsConditions.test_state_version_and_evidence_are_one_row",
+            "case_chapters.Review.test_no_failing_statement_leaves_half_a_decision",
+        ),
+        results=(
+            "e05_review.every statement",
+            "e05_review.trigger on the evidence",
+        ),
+        fault="the file has no triggers",
+    ),
+    Claim(
+        "R3",
+        "A stale reviewer changes nothing, whichever of two began first.",
+        tests=(
+            "case_chapters.Review.test_a_stale_reviewer_changes_nothing_in_either_order",
+            "case_moves.ReviewHasItsConditions."
+            "test_a_reviewer_who_began_before_the_other_committed_is_stale_too",
+        ),
+        results=("e05_review.orders",),
+        fault="one-decision-per-version",
+    ),
+    Claim(
+        "R4",
+        "Whichever statement of a writing call fails, nothing of that transaction is left.",
+        tests=(
+            "case_statements.TheFailingStatement."
+            "test_reconcile_writes_state_version_and_evidence_or_nothing",
+            "case_statements.TheFailingStatement."
+            "test_dispatch_with_a_receipt_leaves_what_its_last_commit_left",
+        ),
+        results=("e05_review.every statement",),
+        fault="the file commits every statement",
+    ),
+    Claim(
+        "R5",
+        "Not applied ends the flow, and nothing issues a replacement by itself.",
+        tests=("case_moves.TheEnd.test_not_applied_ends_the_flow",),
+        fault="one-effect",
+    ),
+    Claim(
+        "R6",
+        "Decisions, observations, receipts and effects resist UPDATE, DELETE and every REPLACE.",
+        tests=(
+            "case_ledger.PlainSqlAgainstEveryTable."
+            "test_no_attack_on_any_table_changes_a_byte_of_a_row",
+            "case_receiver.TheReceiversFile.test_no_attack_on_any_table_changes_a_byte_of_a_row",
+        ),
+        fault="rows are not sealed",
+    ),
+    Claim(
+        "R9",
+        "A commit whose acknowledgement was lost is seen as done by the same reviewer, and is "
+        "stale for others.",
+        tests=(
+            "case_chapters.Review.test_a_commit_whose_acknowledgement_was_lost_is_seen_as_done",
+            "case_moves.RepeatedDecision.test_any_difference_is_a_stale_version",
+        ),
+        results=("e05_review.lost acknowledgement",),
+        fault="a lost acknowledgement is not recognised",
+    ),
+    Claim(
+        "R10",
+        "Every move passes one door with a cause and an actor.",
+        tests=(
+            "case_moves.TableOfMoves.test_no_plain_update_moves_a_state_or_a_version",
+            "case_moves.OneDoor.test_a_decision_is_written_in_exactly_one_place",
+        ),
+        fault="the file has no triggers",
+    ),
+    Claim(
+        "R11",
+        "Evidence that cannot hold at a final state is an incident, once; it raises the "
+        "version and leaves the state.",
+        tests=("case_moves.TheEnd.test_an_incident_raises_the_version_once_for_each_evidence",),
+        results=("e06_compensation.incident",),
+        fault="final-stays-final",
+    ),
+    Claim(
+        "K1",
+        "A confirmed original can get one live approval per effect, bound to effect, "
+        "operation and version.",
+        tests=(
+            "case_compensation.Approval.test_one_effect_has_one_live_approval",
+            "case_chapters.Compensation."
+            "test_whatever_is_not_the_exact_approval_is_refused_before_contact",
+        ),
+        results=("e06_compensation.refused",),
+        fault="every approval is superseded",
+    ),
+    Claim(
+        "K2",
+        "Approval and the prepared compensation commit together.",
+        tests=(
+            "case_statements.TheFailingStatement."
+            "test_approve_compensation_writes_approval_and_intent_or_nothing",
+        ),
+        fault="the file commits every statement",
+    ),
+    Claim(
+        "K3",
+        "Dispatch checks again that the original stands as it was approved; an incident "
+        "stales the approval.",
+        tests=(
+            "case_chapters.Compensation."
+            "test_an_incident_stales_the_approval_and_a_new_one_withdraws_the_draft",
+        ),
+        results=("e06_compensation.incident",),
+        fault="compensation-is-bound",
+    ),
+    Claim(
+        "K4",
+        "Another effect, kind or amount, no approval, a used approval: each is refused before "
+        "contact.",
+        tests=(
+            "case_compensation.Approval."
+            "test_whatever_differs_from_the_approval_is_refused_before_contact",
+            "case_chapters.Compensation."
+            "test_whatever_is_not_the_exact_approval_is_refused_before_contact",
+        ),
+        results=(
+            "e06_compensation.refused",
+            "e06_compensation.contacts before the refund",
+        ),
+        fault="every approval is superseded",
+    ),
+    Claim(
+        "K5",
+        "A compensation is a new effect that can be unknown itself and is reconciled by the "
+        "same door.",
+        tests=(
+            "case_chapters.LostReceipt."
+            "test_the_compensation_is_unknown_itself_and_reconciled_by_the_same_door",
+            "case_chapters.Compensation."
+            "test_the_compensation_is_a_new_effect_and_the_original_still_stands",
+        ),
+        results=(
+            "e01_lost_receipt.refund",
+            "e06_compensation.refund",
+        ),
+        fault="the crash is left out",
+    ),
+    Claim(
+        "K6",
+        "Under existence-only evidence nothing may be compensated.",
+        tests=(
+            "case_compensation.Approval.test_existence_is_not_enough",
+            "case_chapters.Compensation."
+            "test_whatever_is_not_the_exact_approval_is_refused_before_contact",
+        ),
+        results=("e06_compensation.refused.before it is confirmed",),
+        fault="any effect may be bound",
+    ),
+    Claim(
+        "O1",
+        "One formula gives identity and digest, and a charge and its refund never share them.",
+        tests=(
+            "case_identity.FormulaOfIdentity.test_the_published_identity_is_reproduced",
+            "case_identity.FormulaOfIdentity.test_joined_parts_come_apart_in_one_way_only",
+        ),
+        fault="the digest forgets the target",
+    ),
+    Claim(
+        "O2",
+        "One relation decides 'same payload' in the sender, at the receiver and after "
+        "storage; what has no single text is refused with its path.",
+        tests=(
+            "case_identity.CanonicalText.test_floats_are_refused_naming_their_path",
+            "case_identity.SamePayloadIsOneRelation."
+            "test_sender_receiver_and_storage_agree_for_every_pair",
+        ),
+        fault="any value has a canonical text",
+    ),
+    Claim(
+        "A1",
+        "How a call went and what is known of the effect are two separate facts.",
+        tests=(
+            "case_moves.TransportIsNotOutcome."
+            "test_whatever_a_receiver_raises_the_outcome_is_unknown",
+            "case_moves.TransportIsNotOutcome.test_every_transport_can_go_with_every_outcome",
+        ),
+        results=("e01_lost_receipt.dispatch",),
+        fault="silence is taken for never sent",
+    ),
+    Claim(
+        "A2",
+        "One table of states and causes is obeyed by the code and by the file.",
+        tests=(
+            "case_moves.TableOfMoves.test_every_illegal_move_is_refused_by_the_file",
+            "case_moves.TableOfMoves.test_the_table_is_the_one_of_the_design",
+            "case_moves.TableOfMoves.test_every_illegal_move_is_refused_by_the_code",
+        ),
+        fault="the file has no triggers",
+    ),
+    Claim(
+        "V6",
+        "An independent reader of both files accepts every run and rejects every unsafe twin.",
+        tests=(
+            "case_chapters.LostReceipt."
+            "test_the_oracle_accepts_every_run_and_rejects_every_unsafe_twin",
+            "case_statements.TheFailingStatement."
+            "test_the_second_reader_of_the_files_finds_every_commit_lawful",
+        ),
+        results=(
+            "e01_lost_receipt.twin.blind retry.oracle",
+            "e06_compensation.twin.status flip.oracle",
+        ),
+        fault="the oracle sees nothing",
+    ),
+    Claim(
+        "C1",
+        "Chapters have one shape, and each step names what exists.",
+        tests=(
+            "case_course.Chapters.test_every_chapter_has_its_sections_in_order",
+            "case_course.Chapters.test_every_step_names_a_file_and_a_function_that_exist",
+        ),
+    ),
+    Claim(
+        "C2",
+        "Every listing is cut from a file that runs, and every number is read from the results.",
+        tests=(
+            "case_course.Chapters.test_every_number_of_a_chapter_is_read_from_the_results",
+            "case_course.Readme.test_the_output_shown_is_what_the_runner_prints",
+            "case_course.Readme.test_every_listing_is_cut_from_a_file_that_runs",
+        ),
+    ),
+)
+
 
 def proved_by(chapter: str) -> list[str]:
-    return []
+    """The ids of the claims that a chapter's result helps to prove, in order."""
+    return [
+        claim.id for claim in CLAIMS if any(key.split(".")[0] == chapter for key in claim.results)
+    ]

@@ -32,10 +32,10 @@ Run
 Read
     1. `reconcile/flows/compensation.py` `approve_compensation` commits approval and draft
        together.
-    2. `reconcile/rules/moves.py` `bind` asks for the exact effect at the version the approver
+    2. `reconcile/rules/bindings.py` `bind` asks for the exact effect at the version the approver
        saw.
-    3. `reconcile/rules/moves.py` `compensation_is_bound` asks again when it is dispatched.
-    4. `reconcile/rules/moves.py` `superseded` says when another approval may follow.
+    3. `reconcile/rules/bindings.py` `compensation_is_bound` asks again when it is dispatched.
+    4. `reconcile/rules/bindings.py` `superseded` says when another approval may follow.
     5. `reconcile/rules/contradictions.py` `contradicts` finds what cannot be at a final state.
 
 Break it

@@ -66,14 +66,19 @@ def _request(line):
         raise ledger.Refused("the line is no request that this receiver knows") from None
     if set(request) != fields:
         raise ledger.Refused(f"needs exactly the fields {', '.join(sorted(fields))}")
-    for name in fields - {"close", "compensates"}:
-        if not isinstance(request[name], str) or not request[name]:
+    for name in fields - {"close"}:
+        if not (_is_text(request[name]) or (name == "compensates" and request[name] is None)):
             raise ledger.Refused(f"{name} is no text")
-    if not isinstance(request.get("compensates"), (str, type(None))) or not isinstance(
-        request.get("close", False), bool
-    ):
-        raise ledger.Refused("compensates is text or null, close is true or false")
+    if not isinstance(request.get("close", False), bool):
+        raise ledger.Refused("close is neither true nor false")
     return request
+
+
+def _is_text(value):
+    try:
+        return isinstance(value, str) and bool(value) and bool(value.encode())
+    except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
+        return False
 
 
 def _say(reply, points):

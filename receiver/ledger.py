@@ -23,23 +23,29 @@ def create(path, identity):
 
     Raises Refused if an existing file has another identity or is no receiver's.
     """
-    connection = _connect(path)
     try:
-        _use_wal(connection)
-        connection.execute("BEGIN IMMEDIATE")
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-            for statement in _statements():
-                connection.execute(statement)
-            connection.execute("INSERT INTO self VALUES (1, ?, 1)", (identity,))
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-        found = _self(connection)[0]
-    except sqlite3.Error as error:
+        connection = _connect(path)
+        try:
+            if not _tables(connection):
+                _use_wal(connection)
+                _fill(connection, identity)
+            found = _self(connection)[0]
+        finally:
+            connection.close()
+    except (sqlite3.Error, TypeError) as error:
         raise Refused(f"{path}: {error}") from error
-    finally:
-        connection.close()
     if found != identity:
         raise Refused(f"{path} is the file of {found!r}, not of {identity!r}")
+
+
+def _fill(connection, identity):
+    connection.execute("BEGIN IMMEDIATE")
+    if not _tables(connection):  # else another process made it meanwhile
+        for statement in _statements():
+            connection.execute(statement)
+        connection.execute("INSERT INTO self VALUES (1, ?, 1)", (identity,))
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute("COMMIT")
 
 
 def open_file(path):
@@ -172,6 +178,10 @@ def _statements():
             if sqlite3.complete_statement(statement):
                 yield statement
                 statement = ""
+
+
+def _tables(connection):
+    return connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
 def _self(connection):

@@ -47,7 +47,7 @@ def report() -> str:
             f"{trial / bare:.2f} (aim: at most 3)",
             "prepare, dispatch and settle, ours / bare SQL of the same rows, as rates: "
             f"{plain / ours:.2f} (aim: at least 0.6)",
-            f"all chapters / {processes} processes × one trial ÷ {cores} cores: "
+            f"all chapters / {processes} processes x one trial / {cores} cores: "
             f"{whole / (processes * trial / cores):.2f} (aim: at most 1.5)",
         )
     )

@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,9 @@ class Child:
     def say(self, line: bytes) -> None:
         """Write bytes to its standard input. A child that ended already hears nothing."""
         assert self._process.stdin is not None
-        try:
+        with suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(line)
             self._process.stdin.flush()
-        except (BrokenPipeError, ValueError):
-            pass
 
     def ask(self, request: dict[str, object]) -> None:
         self.say(json.dumps(request).encode() + b"\n")
@@ -69,10 +68,8 @@ class Child:
     def close_input(self) -> None:
         """Let it read end of file."""
         assert self._process.stdin is not None
-        try:
+        with suppress(BrokenPipeError):
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass
 
     def end(self) -> int:
         """Close its pipes, wait for it, and return its exit status."""

@@ -1,19 +1,20 @@
-"""Rules taken away and faults left out, by name: what must break the proof of the claim that needs them.
+"""Rules taken away and faults left out, by name: each must break the proof of a claim.
 
-A removal replaces one function of one module, which is why guards call rules through their modules.
+A removal replaces one function of one module: guards call rules through their modules for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 from reconcile.flows import sender
-from reconcile.ledger import decisions, obligations, schema
-from reconcile.rules import bindings, checks, identity, moves, verdicts
-from reconcile.rules.states import State
+from reconcile.ledger import decisions, schema, store
+from reconcile.rules import bindings, identity, moves, verdicts
+from reconcile.rules.states import Cause, State
 
 from . import compare, lab, oracle, permits, unsafe
 
@@ -25,12 +26,37 @@ def removing(module: Any, name: str, instead: Callable[..., Any]) -> Removal:
     return lambda: mock.patch.object(module, name, instead)
 
 
+def both(*removals: Removal) -> Removal:
+    """Several removals as one: a rule and the trigger that says it once more."""
+
+    @contextmanager
+    def removed() -> Iterator[None]:
+        with ExitStack() as stack:
+            for removal in removals:
+                stack.enter_context(removal())
+            yield
+
+    return removed
+
+
 def _nothing(*_: Any, **__: Any) -> None:
     return None
 
 
 def _tables_alone(script: str) -> Iterator[str]:
     return (sql for sql in _statements(script) if "CREATE TRIGGER" not in sql)
+
+
+def _without_the_trigger_on_attempts(script: str) -> Iterator[str]:
+    return (sql for sql in _statements(script) if "attempt_follows_its_announcement" not in sql)
+
+
+def _record_all_but_announcements(tx: Any, move: Any, **more: Any) -> Any:
+    return None if move.cause is Cause.ANNOUNCED else _record(tx, move, **more)
+
+
+def _always_back(operation: Any) -> Any:
+    return _never_sent(replace(operation, not_sent=operation.attempts))
 
 
 def _everything_resolves(snapshot: Any) -> tuple[verdicts.Verdict, State]:
@@ -43,17 +69,39 @@ def _forgetful_grant(self: permits.Held) -> str:
     return _grant(self)
 
 
+def _bind_anything(original: Any, *, effect_id: str, approver: str, latest: Any) -> Any:
+    confirmed = replace(original, state=State.CONFIRMED, effect_id=effect_id)
+    return _bind(confirmed, effect_id=effect_id, approver=approver, latest=latest)
+
+
+class _CommittingTx(store.Tx):
+    """What `with connection` does in manual mode: every statement is a transaction of its own."""
+
+    def execute(self, sql: str, values: Any = ()) -> Any:
+        cursor = super().execute(sql, values)
+        if sql.startswith(("INSERT", "UPDATE")) and "RETURNING" not in sql:
+            self._connection.execute("COMMIT")
+            self._connection.execute("BEGIN IMMEDIATE")
+        return cursor
+
+
 def _failed_means_nothing_left(*args: Any) -> Any:
     transport, receipt = _send(*args)
     return (sender.Transport.NOT_SENT if receipt is None else transport), receipt
 
 
 _statements, _grant, _send = schema.statements, permits.Held.grant, sender._send
-_digest = identity.digest_of
+_digest, _bind = identity.digest_of, bindings.bind
+_record, _never_sent = decisions.record, moves.never_sent
 
 REMOVALS: dict[str, Removal] = {
     "the crash is left out": removing(lab.Lab, "fault", lambda self, point: None),
     "the receiver forgets its close marks": removing(permits.Held, "grant", _forgetful_grant),
+    "announce-before-act": both(
+        removing(decisions, "record", _record_all_but_announcements),
+        removing(schema, "statements", _without_the_trigger_on_attempts),
+    ),
+    "an earlier attempt is forgotten": removing(moves, "never_sent", _always_back),
     "one-effect": removing(moves, "one_effect", _nothing),
     "silence-decides-nothing": removing(moves, "resolving", _everything_resolves),
     "silence is taken for never sent": removing(sender, "_send", _failed_means_nothing_left),
@@ -68,11 +116,11 @@ REMOVALS: dict[str, Removal] = {
     "final-stays-final": removing(moves, "final_stays_final", _nothing),
     "compensation-is-bound": removing(bindings, "compensation_is_bound", _nothing),
     "every approval is superseded": removing(bindings, "superseded", lambda _: True),
-    "nothing-wedges": removing(obligations, "begin", _nothing),
+    "any effect may be bound": removing(bindings, "bind", _bind_anything),
+    "the file commits every statement": removing(store, "Tx", _CommittingTx),
     "rows are not sealed": removing(schema, "seal", _nothing),
     "the file has no triggers": removing(schema, "statements", _tables_alone),
     "any value has a canonical text": removing(identity, "_check", _nothing),
-    "any text names something": removing(checks, "text", lambda place, value: value),
     "the digest forgets the target": removing(
         identity, "digest_of", lambda text: _digest(text.partition("\n")[2])
     ),

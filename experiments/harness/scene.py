@@ -101,7 +101,7 @@ class Scene:
         self.trace.roles[identity] = role
 
     def copy(self, name: str) -> Scene:
-        """A scene with the same files, to be spoilt: an unsafe twin that begins where this one is."""
+        """A scene with the same files, to be spoilt: an unsafe twin that begins here."""
         twin = self.lab.scene(name, unsafe=True)
         shutil.copytree(self.sender.parent, twin.sender.parent, dirs_exist_ok=True)
         twin.trace.roles.update(self.trace.roles)
@@ -111,7 +111,7 @@ class Scene:
 
     def effects(self) -> dict[str, int]:
         """How many effects each operation has, counted from the receiver's file."""
-        found = {role: 0 for role in self.trace.roles.values()}
+        found = dict.fromkeys(self.trace.roles.values(), 0)
         for operation_id, rows in oracle.effects(self.receiver_file).items():
             found[self.trace.by_role(operation_id)] = len(rows)
         return found

@@ -220,7 +220,7 @@ class WhatTheCommandsSay(CommandCase):
             "closable, version 1",
             operation.digest,
             "prepared -> unknown (version 2), cause announced",
-            "attempt 1: sent",
+            "attempt 1 announced; the call: sent",
             "asked to close for audit, allowed by ann",
             "allowed next",
         )

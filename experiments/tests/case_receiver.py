@@ -1,7 +1,8 @@
 """The other side, its process, its file, and the pipe between: what each can and cannot do.
 
 Where a receiver has to misbehave it is a small script given as the command of `ProcessReceiver`;
-everywhere else it is the teaching receiver itself, as a process that really ends or really waits."""
+everywhere else it is the teaching receiver itself, as a process that really ends or really
+waits."""
 
 from __future__ import annotations
 
@@ -66,6 +67,13 @@ REFUND = Query(
     compensates=f"{'c' * 32}#1",
     epoch=1,
 )
+APPLY = {  # point: effects, and how the reply ends
+    "before_begin": (0, "nothing"),
+    "before_commit": (0, "nothing"),
+    "after_commit": (1, "nothing"),
+    "mid_receipt": (1, "half a line"),
+    "after_receipt": (1, "a line"),
+}
 POSIX = hasattr(os, "fork") and hasattr(os, "mkfifo")
 
 
@@ -147,19 +155,11 @@ class TwoSides(LabCase):
 class TheLostReceipt(LabCase):
     """Every point at which the receiver's process can end."""
 
-    APPLY = {  # point: effects, and how the reply ends
-        "before_begin": (0, "nothing"),
-        "before_commit": (0, "nothing"),
-        "after_commit": (1, "nothing"),
-        "mid_receipt": (1, "half a line"),
-        "after_receipt": (1, "a line"),
-    }
-
     def test_every_crash_point_is_hit_and_leaves_its_number_of_effects(self) -> None:
         """L3: status 23 at each, and the effect is there exactly from its commit on."""
         points = self.points()
-        self.assertEqual(set(points), set(self.APPLY))
-        for point, (effects, _) in self.APPLY.items():
+        self.assertEqual(set(points), set(APPLY))
+        for point, (effects, _) in APPLY.items():
             with self.subTest(point):
                 scene = self.lab.scene(point)
                 receiver = self.direct(scene, crash=point)
@@ -174,7 +174,7 @@ class TheLostReceipt(LabCase):
         request = json.dumps(apply_request(CHARGE)).encode() + b"\n"
         whole = self.lab.scene("whole").raw_reply(request, crash=None)
         self.assertEqual(json.loads(whole)["reply"], "receipt")
-        for point, (_, ends) in self.APPLY.items():
+        for point, (_, ends) in APPLY.items():
             with self.subTest(point):
                 said = self.lab.scene(point).raw_reply(request, crash=point)
                 if ends == "nothing":
@@ -198,7 +198,7 @@ class TheLostReceipt(LabCase):
 
     def test_only_a_whole_receipt_confirms_and_the_effect_alone_does_not(self) -> None:
         """L3, L4: half a line is no receipt; the file, opened again, still says unknown."""
-        for point in self.APPLY:
+        for point in APPLY:
             scene = self.lab.scene(point)
             with scene.ledger() as ledger:
                 made = prepare(ledger, scene.near(), **ORDER)
@@ -321,29 +321,29 @@ class Pipes(LabCase):
                 with self.subTest(at, line=line):
                     held = self.scene.held(at=at)
                     held.send(CHARGE)
-                    self.assertIsNone(held.answer(line, "no permit"))
-                    self.assertEqual(held.child.end(), NO_PERMIT)
+                    held.finish(line)
+                    self.assertEqual((held.reply, held.child.end()), (None, NO_PERMIT))
         self.assertEqual(oracle.effects(self.scene.receiver_file), {})
         held = self.scene.held()
         held.send(CHARGE)
-        granted = held.grant()
-        assert granted is not None
-        self.assertEqual((granted["reply"], held.child.end()), ("receipt", 0))
+        self.assertEqual((held.grant(), held.child.end()), ("receipt", 0))
 
     def test_a_held_close_without_its_permit_closes_nothing(self) -> None:
         """L12: the same line guards a close."""
         for at in ("before_begin", "before_commit"):
             held = self.scene.held(at=at)
-            held.close(CHARGE)
-            self.assertIsNone(held.answer(b"permit\n", "no permit"))
+            held.start(snapshot_request(CHARGE, close=True))
+            self.assertEqual(held.finish(b"permit\n"), "no reply")
         self.assertEqual(oracle.closed(self.scene.receiver_file), [])
 
     def test_a_child_that_ended_before_its_permit_applied_nothing(self) -> None:
         """L12, C29: the permit meets a broken pipe, which escapes as no error."""
         held = self.scene.held(at="before_commit")
         held.send(CHARGE)
-        held.child.kill()
-        self.assertIsNone(held.grant())
+        os.kill(held.child.pid, signal.SIGKILL)
+        self.assertIsNone(held.child.hear())  # it is gone, and its output with it
+        self.assertEqual(held.grant(), "no reply")
+        self.assertEqual(held.child.end(), -signal.SIGKILL)
         self.assertEqual(oracle.effects(self.scene.receiver_file), {})
 
     def test_a_child_that_floods_its_error_output_blocks_nobody(self) -> None:
@@ -362,11 +362,12 @@ class Pipes(LabCase):
 
     def test_a_child_that_answers_before_it_reads_is_heard(self) -> None:
         """C29: what it said still counts, although the request could not be written whole."""
+        size = 1 << 20
         with self.scene.ledger() as ledger:
-            made = prepare(ledger, script(""), **long_order(1 << 20))
-            receiver = script(ANSWERS_UNREAD, json.dumps(made.query.payload), made.operation_id)
-            dispatch(ledger, made.operation_id, receiver)
-        self.assertEqual(oracle.states(self.scene.sender)[made.operation_id][0], "confirmed")
+            made = prepare(ledger, script(""), **long_order(size))
+            receiver = script(ANSWERS_UNREAD, made.operation_id, str(size))
+            said = dispatch(ledger, made.operation_id, receiver)
+        self.assertEqual(said.outcome.value, "confirmed")
 
     def test_a_request_larger_than_the_pipe_to_a_child_that_never_reads_is_bounded(self) -> None:
         """C29: the caller goes on, the child is gone, and the operation is unknown."""
@@ -438,7 +439,7 @@ class Pipes(LabCase):
     def dispatched(self, receiver: ProcessReceiver, size: int = 1) -> str:
         with self.scene.ledger() as ledger:
             self.made = getattr(self, "made", 0) + 1
-            made = prepare(ledger, receiver, **long_order(size), work_id=f"w-{self.made}")
+            made = prepare(ledger, receiver, **long_order(size, f"w-{self.made}"))
             return dispatch(ledger, made.operation_id, receiver).outcome.value
 
     @contextmanager
@@ -461,12 +462,10 @@ class CloseAgainstApply(LabCase):
     def test_an_original_that_commits_before_the_close_is_in_its_answer(self) -> None:
         """E7, C16c, C36: the close waits for the apply that holds the file, and then sees it."""
         scene, made = self.sent("before_commit")
-        racer = self.process(scene, snapshot_request(made.query, close=True))
-        granted, answer = self.held.grant(), racer.hear()
-        racer.end()
-        assert granted is not None and answer is not None
-        self.assertEqual(granted["reply"], "receipt")
-        self.assertEqual(self.seen(answer), (True, 1))
+        racer = scene.held(at=None)
+        racer.start(snapshot_request(made.query, close=True))
+        self.assertEqual((self.held.grant(), racer.finish()), ("receipt", "snapshot"))
+        self.assertEqual(self.seen(racer.reply), (True, 1))
         self.assertEqual(scene.effects(), {"charge": 1})
 
     def test_an_original_that_comes_after_the_close_is_refused(self) -> None:
@@ -474,13 +473,12 @@ class CloseAgainstApply(LabCase):
         scene = self.lab.scene()
         with scene.ledger() as ledger:
             made = self.announced(scene, ledger)
-        closing_one = scene.held(at="before_commit")
-        closing_one.close(made.query)
-        racer = self.process(scene, apply_request(made.query))
-        answer, refused = closing_one.grant(), racer.hear()
-        racer.end()
-        assert answer is not None
-        self.assertEqual((self.seen(answer), refused), ((True, 0), {"reply": "closed"}))
+        closing_one, racer = scene.held(at="before_commit"), scene.held(at=None)
+        closing_one.start(snapshot_request(made.query, close=True))
+        racer.start(apply_request(made.query))
+        self.assertEqual((closing_one.grant(), racer.finish()), ("snapshot", "closed"))
+        self.assertEqual(self.seen(closing_one.reply), (True, 0))
+        self.assertEqual(racer.reply, {"reply": "closed"})
         self.assertEqual(scene.effects(), {"charge": 0})
 
     def test_an_original_held_before_it_begins_is_refused_after_a_close(self) -> None:
@@ -489,7 +487,7 @@ class CloseAgainstApply(LabCase):
         with scene.ledger() as ledger:
             facts = self.closed(ledger, made, scene.receiver())
             self.assertEqual(classify(facts), Verdict.TERMINAL_ABSENCE)
-            self.assertEqual(self.held.grant(), {"reply": "closed"})
+            self.assertEqual(self.held.grant(), "closed")
             again = self.closed(ledger, made, scene.receiver())
         self.assertEqual(again, facts)
         self.assertEqual(
@@ -503,11 +501,10 @@ class CloseAgainstApply(LabCase):
         with scene.ledger() as ledger:
             made = self.announced(scene, ledger)
             closing_one = scene.held(at="before_begin")
-            closing_one.close(made.query)
+            closing_one.start(snapshot_request(made.query, close=True))
             self.assertIsNotNone(scene.receiver().send(made.query))
-            answer = closing_one.grant()
-            assert answer is not None
-            self.assertEqual(self.seen(answer), (True, 1))
+            self.assertEqual(closing_one.grant(), "snapshot")
+            self.assertEqual(self.seen(closing_one.reply), (True, 1))
             facts = self.closed(ledger, made, scene.receiver())
             self.assertEqual(classify(facts), Verdict.UNIQUE_EXACT_MATCH)
             self.assertEqual(decided(ledger, made, facts), "confirmed")
@@ -539,17 +536,11 @@ class CloseAgainstApply(LabCase):
         dispatch(ledger, made.operation_id, LosesRequest(scene.near()))
         return look(ledger, made.operation_id)
 
-    def process(self, scene: Scene, request: dict[str, object]) -> Child:
-        """A receiver process that got its request and is held by nobody but the file."""
-        child = Child(receiver_command(scene.receiver_file))
-        self.lab.children.append(child)
-        child.ask(request)
-        return child
-
     def closed(self, ledger: Ledger, made: Operation, receiver: library.Receiver) -> Snapshot:
         return close(ledger, made.operation_id, receiver, purpose="find out", authorized_by="ada")
 
-    def seen(self, answer: dict[str, Any]) -> tuple[bool, int]:
+    def seen(self, answer: dict[str, Any] | None) -> tuple[bool, int]:
+        assert answer is not None
         return answer["snapshot"]["closed"], len(answer["snapshot"]["effects"])
 
 
@@ -637,7 +628,7 @@ class ReadingAndClosing(LabCase):
             with self.assertRaises(errors.NoReply):
                 self.close(ledger, made, self.scene.receiver(crash="after_commit"))
             self.assertEqual(oracle.closed(self.scene.receiver_file), [made.operation_id])
-            self.assertEqual(late.grant(), {"reply": "closed"})
+            self.assertEqual(late.grant(), "closed")
             again, once_more = (self.close(ledger, made, self.scene.receiver()) for _ in "ab")
             self.assertEqual(again, once_more)
             self.assertEqual(decided(ledger, made, again), "not_applied")
@@ -657,7 +648,7 @@ class ReadingAndClosing(LabCase):
             self.assertEqual(decided(ledger, made, facts), "not_applied")
             closed_ms = ledger.now_ms()
         self.lab.pass_time(YEAR_MS)
-        self.assertEqual(late.grant(), {"reply": "closed"})
+        self.assertEqual(late.grant(), "closed")
         self.assertIsNone(self.scene.receiver().send(made.query))
         with self.scene.ledger() as ledger:
             self.assertGreater(ledger.now_ms() - closed_ms, YEAR_MS)
@@ -679,9 +670,7 @@ class ReadingAndClosing(LabCase):
             self.assertEqual(decided(ledger, made, facts), "not_applied")
         self.assertEqual(scene.findings(), [])
         self.assertEqual(unsafe.forget_closes(scene.receiver_file), 1)
-        granted = late.grant()
-        assert granted is not None
-        self.assertEqual(granted["reply"], "receipt")
+        self.assertEqual(late.grant(), "receipt")
         self.assertEqual(
             scene.findings(), ["absence-needs-closure: charge is not_applied with an effect"]
         )
@@ -940,8 +929,7 @@ class TheReceiversFile(LabCase):
         child = subprocess.run(
             receiver_command(self.file),
             input=b"".join(line + b"\n" for line in lines),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             timeout=LIMIT_S,
         )
         self.assertEqual(child.stderr.decode(), "")
@@ -957,8 +945,7 @@ class TheReceiversFile(LabCase):
         child = subprocess.run(
             command("receiver.__main__", *words),
             input=b"" if request is None else json.dumps(request).encode() + b"\n",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             timeout=LIMIT_S,
         )
         self.assertEqual(child.stderr.decode(), "")
@@ -1063,7 +1050,9 @@ out(line(receipt(request)))
 ANSWERS_UNREAD = (
     RECEIPT
     + """\
-payload, operation = json.loads(sys.argv[1]), sys.argv[2]
+os.close(0)
+operation, size = sys.argv[1:]
+payload = '{"note":"' + "x" * int(size) + '","pence":1500}'
 out(line(receipt({
     "operation": operation, "kind": "charge", "payload": payload, "compensates": None,
     "target": "plain",
@@ -1130,9 +1119,8 @@ def until_gone(reading: int) -> bytes:
 NOT_APPLIED = ({"charge": 0}, {"charge": "not_applied"})
 
 
-def long_order(size: int) -> dict[str, Any]:
-    order = {**ORDER, "payload": {"pence": 1500, "note": "x" * size}}
-    return order
+def long_order(size: int, work_id: str = "w-1") -> dict[str, Any]:
+    return {**ORDER, "work_id": work_id, "payload": {"pence": 1500, "note": "x" * size}}
 
 
 def decided(ledger: Ledger, made: Operation, facts: Snapshot) -> str:

@@ -132,8 +132,9 @@ class StatementCase(LabCase):
                     self.assertEqual(fault.points[: at + 1], whole.points[: at + 1])
                     delivered += fault.delivered
                     if fault.delivered:
-                        self.assertIsInstance(said, ReconcileError)
                         stands = [commit.tables for commit in left if commit.at < at]
+                        kind = errors.NotRecorded if stands else errors.StorageFailed
+                        self.assertIsInstance(said, kind)
                         self.assertEqual(self.tables(), stands[-1] if stands else before)
                         if not stands:  # nothing was announced, so nobody was asked
                             self.assertEqual(oracle.dump(self.scene.receiver_file), there)
@@ -292,9 +293,22 @@ class TheRefusedRow(StatementCase):
         announced = self.run_once(lambda ledger, r: dispatch(ledger, at, r), Fault())[1][0].tables
         for table, stop in (("receipt", ""), ("decision", "WHEN NEW.cause = 'receipt'")):
             with self.subTest(table):
-                self.refused(table, lambda ledger, r: dispatch(ledger, at, r), stop, announced)
+                lost = self.refused(
+                    table, lambda ledger, r: dispatch(ledger, at, r), stop, announced
+                )
+                assert isinstance(lost, errors.NotRecorded)
+                self.assertIsInstance(lost.receipt, library.Receipt)
                 self.assertEqual(oracle.states(self.scene.sender)[at], ("unknown", 2))
                 self.assertEqual(len(oracle.effects(self.scene.receiver_file)[at]), 1)
+
+    def test_a_call_that_never_sent_is_not_reported_as_sent(self) -> None:
+        """L13, A1: its end could not be written, and what the error says of it must be true."""
+        at = self.prepared().operation_id
+        call: Call = lambda ledger, r: dispatch(ledger, at, NeverSends(r))  # noqa: E731
+        announced = self.run_once(call, Fault())[1][0].tables
+        lost = self.refused("attempt", call, "", announced, event="UPDATE")
+        self.assertNotIn("was sent", str(lost))
+        self.assertIn("stays unknown", str(lost))
 
     def test_a_refused_evidence_row_undoes_the_whole_review(self) -> None:
         """R2, R4: without the decision row nothing moves and no question ends."""
@@ -346,7 +360,7 @@ class TheRefusedRow(StatementCase):
         stands: dict[str, list[tuple[Any, ...]]] | None = None,
         *,
         event: str = "INSERT",
-    ) -> None:
+    ) -> ReconcileError:
         self.fresh()
         with closing(sqlite3.connect(self.scene.sender, isolation_level=None)) as other:
             other.execute(
@@ -363,10 +377,12 @@ class TheRefusedRow(StatementCase):
 
         clock = count(BIRTH_MS + 10_000).__next__
         with Ledger(self.scene.sender, clock=clock, factory=Seen) as ledger:
-            with self.assertRaisesRegex(errors.StorageFailed, "stopped by somebody"):
+            kind = errors.StorageFailed if stands is None else errors.NotRecorded
+            with self.assertRaisesRegex(kind, "stopped by somebody") as caught:
                 call(ledger, self.scene.near())
             self.assertFalse(opened[0].in_transaction)
         self.assertEqual(self.tables(), before if stands is None else stands)
+        return caught.exception
 
 
 class TheFullDisk(StatementCase):
@@ -400,7 +416,7 @@ class TheFullDisk(StatementCase):
         """R4, L2: the effect exists, and the announcement that was committed before says so."""
         at = self.prepared(payload={"long": LONG}).operation_id
         self.fresh()
-        self.full(lambda ledger, r: dispatch(ledger, at, r))
+        self.full(lambda ledger, r: dispatch(ledger, at, r), errors.NotRecorded)
         self.assertEqual(oracle.states(self.scene.sender)[at], ("unknown", 2))
         self.assertEqual(len(oracle.effects(self.scene.receiver_file)[at]), 1)
         self.assertEqual(oracle.rows(self.scene.sender, "SELECT * FROM receipt"), [])
@@ -408,7 +424,7 @@ class TheFullDisk(StatementCase):
             oracle.rows(self.scene.sender, "SELECT transport FROM attempt"), [(None,)]
         )
 
-    def full(self, call: Call) -> None:
+    def full(self, call: Call, kind: type[ReconcileError] = errors.StorageFailed) -> None:
         opened: list[sqlite3.Connection] = []
 
         class Full(sqlite3.Connection):
@@ -420,7 +436,7 @@ class TheFullDisk(StatementCase):
                 self.execute(f"PRAGMA max_page_count = {pages + 1}")
 
         with Ledger(self.scene.sender, clock=self.lab.clock, factory=Full) as ledger:
-            with self.assertRaisesRegex(errors.StorageFailed, "full"):
+            with self.assertRaisesRegex(kind, "full"):
                 call(ledger, self.scene.near())
             self.assertFalse(opened[0].in_transaction)
 

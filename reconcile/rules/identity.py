@@ -96,7 +96,7 @@ def _check(value: object, path: str, depth: int) -> None:
     elif isinstance(value, dict):
         for key, item in value.items():
             if type(key) is not str:
-                raise Malformed(path, f"key {key!r} is not text")
+                raise Malformed(path, f"has a key that is a {type(key).__name__}, not text")
             _check(item, f"{path}.{checks.encodable(path, key)}", depth - 1)
     else:
         raise Malformed(
