@@ -124,7 +124,7 @@ def run(lab: Lab) -> dict[str, Any]:
 
     with scene.ledger() as ledger:  # opened again: nothing but the file is left
         told["reopened"] = look(ledger, charge.operation_id).state.value
-        told["second dispatch"] = refusal(lambda: dispatch(ledger, charge.operation_id, answers))
+        told["second dispatch"] = refusal(dispatch, ledger, charge.operation_id, answers)
         told["contacts after refusal"] = len(scene.contacts())
         told["plain read"] = observe(
             ledger, charge.operation_id, answers.snapshot(charge.query)
@@ -151,7 +151,7 @@ def find_out(ledger: Ledger, operation_id: str, receiver: Receiver) -> dict[str,
         return {"closing read": "not needed", "decision": before.state.value, "repeated": False}
     facts = close(ledger, operation_id, receiver, purpose="find out", authorized_by="ada")
     verdict = observe(ledger, operation_id, facts)
-    click = {"reviewer": "ada", "expected_version": before.version}
+    click: dict[str, Any] = {"reviewer": "ada", "expected_version": before.version}
     done = reconcile(ledger, operation_id, facts, **click)
     again = reconcile(ledger, operation_id, facts, **click)
     return {
@@ -180,7 +180,7 @@ def refund(
     seen = dispatch(ledger, amends.operation_id, dies)
     told = {
         "dispatch": seen.outcome.value,
-        "blind retry": refusal(lambda: dispatch(ledger, amends.operation_id, answers)),
+        "blind retry": refusal(dispatch, ledger, amends.operation_id, answers),
     }
     return {**told, **find_out(ledger, amends.operation_id, answers)}
 
@@ -232,7 +232,7 @@ def line(result: dict[str, Any]) -> str:
     effects, states = result["effects"], result["states"]
     twice = result["twin"]["blind retry"]["effects"]["charge"]
     return (
-        f"{result['receipt bytes']} bytes of receipt came, so the charge was {result['reopened']}; "
-        f"closing and reading made it {states['charge']} with {effects['charge']} effect, and the "
+        f"{result['receipt bytes']} bytes of receipt came, so the charge was "
+        f"{result['reopened']}; closing and reading made it {states['charge']} with {effects['charge']} effect, and the "
         f"refund {states['refund']} with {effects['refund']}; a blind retry charges {twice} times"
     )

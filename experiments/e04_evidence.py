@@ -73,6 +73,7 @@ from reconcile import (
     Operation,
     ProcessReceiver,
     Query,
+    Receiver,
     Snapshot,
     classify,
     dispatch,
@@ -170,13 +171,12 @@ def all_cells(lab: Lab) -> dict[str, Any]:
             snapshot = list(cells(order.query))[number]
             verdicts[classify(snapshot).value] += 1
             said = refusal(
-                lambda order=order, snapshot=snapshot: reconcile(
-                    ledger,
-                    order.operation_id,
-                    snapshot,
-                    reviewer="ada",
-                    expected_version=order.version,
-                )
+                reconcile,
+                ledger,
+                order.operation_id,
+                snapshot,
+                reviewer="ada",
+                expected_version=order.version,
             )
             state = look(ledger, order.operation_id).state.value
             (became if said == "allowed" else refused)[state if said == "allowed" else said] += 1
@@ -194,12 +194,12 @@ def malformed(ledger: Ledger, order: Operation) -> dict[str, str]:
     told = {}
     for name, line in bad_lines(order):
         receiver = ProcessReceiver(answering(line), identity=IDENTITY, policy=POLICY)
-        told[name] = refusal(
-            lambda receiver=receiver: observe(
-                ledger, order.operation_id, receiver.snapshot(order.query)
-            )
-        )
+        told[name] = refusal(read_and_keep, ledger, order, receiver)
     return told
+
+
+def read_and_keep(ledger: Ledger, order: Operation, receiver: Receiver) -> None:
+    observe(ledger, order.operation_id, receiver.snapshot(order.query))
 
 
 def bad_lines(order: Operation) -> Iterator[tuple[str, bytes]]:
@@ -242,19 +242,17 @@ def bad_lines(order: Operation) -> Iterator[tuple[str, bytes]]:
 def foreign(ledger: Ledger, order: Operation) -> dict[str, str]:
     """Well-formed answers to other questions."""
     told = {}
-    for name, value in (
-        ("operation_id", "0" * 32),
-        ("target", "other"),
-        ("kind", "refund"),
-        ("payload", '{"tubs":7}'),
-        ("compensates", "e0"),
-        ("epoch", 2),
-    ):
+    others: dict[str, Any] = {
+        "operation_id": "0" * 32,
+        "target": "other",
+        "kind": "refund",
+        "payload": '{"tubs":7}',
+        "compensates": "e0",
+        "epoch": 2,
+    }
+    for name, value in others.items():
         question = replace(order.query, **{name: value})
-        snapshot = next(cells(question))
-        told[name] = refusal(
-            lambda snapshot=snapshot: observe(ledger, order.operation_id, snapshot)
-        )
+        told[name] = refusal(observe, ledger, order.operation_id, next(cells(question)))
     return told
 
 
@@ -265,7 +263,7 @@ def overclaim(lab: Lab, scene: Scene, ledger: Ledger) -> dict[str, str]:
     claims = bool(lab.fault("overclaim"))
     raised = replace(lowered, complete=claims, authoritative=claims)
     return {
-        "observe": refusal(lambda: observe(ledger, order.operation_id, raised)),
+        "observe": refusal(observe, ledger, order.operation_id, raised),
         "lowered": observe(ledger, order.operation_id, lowered).value,
         "state": look(ledger, order.operation_id).state.value,
     }
@@ -289,6 +287,6 @@ def line(result: dict[str, Any]) -> str:
     bad = sum(said != "allowed" for said in result["malformed"].values())
     return (
         f"{cells['resolving']} of {cells['asked']} kinds of evidence resolve anything; {bad} "
-        f"malformed and {len(result['foreign'])} foreign answers are refused, and so is a lookup that claims "
-        f"more than its policy; the order stays {result['state after']}"
+        f"malformed and {len(result['foreign'])} foreign answers are refused, and so is a "
+        f"lookup that claims more than its policy; the order stays {result['state after']}"
     )

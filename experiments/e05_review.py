@@ -67,11 +67,11 @@ from contextlib import closing
 from itertools import count
 from typing import Any
 
-from reconcile import Ledger, Operation, Snapshot, close, look, reconcile
+from reconcile import Decision, Ledger, Operation, Snapshot, close, look, reconcile
 
 from .harness import oracle, unsafe
 from .harness.faults import EXIT, Fault
-from .harness.lab import BIRTH_MS, Lab
+from .harness.lab import Lab
 from .harness.plain import receiver_command
 from .harness.processes import Child, command
 from .harness.scene import Scene, refusal
@@ -107,23 +107,23 @@ def closed_charge(scene: Scene, ledger: Ledger) -> tuple[Operation, Snapshot]:
     return charge, facts
 
 
+def click(ledger: Ledger, seen: Operation, facts: Snapshot, who: str) -> Decision:
+    """Decide about the operation as it was seen on the screen."""
+    return reconcile(ledger, seen.operation_id, facts, reviewer=who, expected_version=seen.version)
+
+
 def two_reviewers(scene: Scene, first: str, second: str) -> dict[str, Any]:
     """Both look, over connections of their own; then the one decides, and the other."""
     with scene.ledger() as ours, scene.ledger() as theirs:
         charge, facts = closed_charge(scene, ours)
         seen = {first: look(ours, charge.operation_id), second: look(theirs, charge.operation_id)}
 
-        def click(ledger: Ledger, who: str, version: int) -> str:
-            return refusal(
-                lambda: reconcile(
-                    ledger, charge.operation_id, facts, reviewer=who, expected_version=version
-                )
-            )
-
         told = {
-            "first": click(ours, first, seen[first].version),
-            "second": click(theirs, second, seen[second].version),
-            "with the current version": click(theirs, second, seen[second].version + 1),
+            "first": refusal(click, ours, seen[first], facts, first),
+            "second": refusal(click, theirs, seen[second], facts, second),
+            "with the current version": refusal(
+                click, theirs, look(theirs, charge.operation_id), facts, second
+            ),
         }
     deciders = [
         actor
@@ -149,14 +149,12 @@ def every_statement(lab: Lab) -> dict[str, bool]:
 
     def decide(fault: Fault) -> str:
         with scene.ledger(factory=fault.connection()) as ledger:
-            return reconcile(
-                ledger, charge.operation_id, facts, reviewer="ada", expected_version=charge.version
-            ).state.value
+            return click(ledger, charge, facts, "ada").state.value
 
     said, unwritten = [], True
     for number in count():
         fault = Fault(number, how="deny")
-        said.append(refusal(lambda fault=fault: decide(fault)))
+        said.append(refusal(decide, fault))
         if not fault.delivered:
             break
         unwritten &= oracle.dump(scene.sender) == before
@@ -179,11 +177,7 @@ def refused_by_a_trigger(lab: Lab) -> dict[str, Any]:
         )
     before = oracle.dump(scene.sender)
     with scene.ledger() as ledger:
-        said = refusal(
-            lambda: reconcile(
-                ledger, charge.operation_id, facts, reviewer="ada", expected_version=charge.version
-            )
-        )
+        said = refusal(click, ledger, charge, facts, "ada")
     return {
         "said": said,
         "nothing written": oracle.dump(scene.sender) == before,
@@ -211,11 +205,8 @@ def lost_acknowledgement(lab: Lab) -> dict[str, Any]:
     heard = child.hear()
     died = child.end() == EXIT
     with scene.ledger() as ledger:
-        click = {"expected_version": charge.version}
-        again = reconcile(ledger, charge.operation_id, facts, reviewer="ada", **click)
-        other = refusal(
-            lambda: reconcile(ledger, charge.operation_id, facts, reviewer="bob", **click)
-        )
+        again = click(ledger, charge, facts, "ada")
+        other = refusal(click, ledger, charge, facts, "bob")
     return {
         "process": "died unheard" if died and heard is None else "ended",
         "same again": "repeated" if again.repeated else "decided",
@@ -230,9 +221,7 @@ def verdict_without_a_move(lab: Lab) -> dict[str, Any]:
     scene = lab.scene("verdict without a move", unsafe=True)
     with scene.ledger() as ledger:
         charge, facts = closed_charge(scene, ledger)
-        reconcile(
-            ledger, charge.operation_id, facts, reviewer="ada", expected_version=charge.version
-        )
+        click(ledger, charge, facts, "ada")
     unsafe.append_decision(
         scene.sender, charge.operation_id, target="not_applied", version=4, actor="bob"
     )
@@ -245,5 +234,6 @@ def line(result: dict[str, Any]) -> str:
     return (
         f"two reviewers in either order make {ada['decisions']} decision, and the later click is "
         f"{bob['second']}; no failing statement leaves half of one; a commit whose "
-        f"acknowledgement was lost is {result['lost acknowledgement']['same again']}, not done twice"
+        f"acknowledgement was lost is {result['lost acknowledgement']['same again']}, "
+        "not done twice"
     )

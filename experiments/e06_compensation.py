@@ -99,9 +99,7 @@ def run(lab: Lab) -> dict[str, Any]:
         refused |= beside_the_approval(ledger, charge, scene.receiver())
         contacts = len(scene.contacts())
         told = lose_and_find_out(lab, scene, ledger, refund)
-        refused["used approval"] = refusal(
-            lambda: dispatch(ledger, refund.operation_id, scene.receiver())
-        )
+        refused["used approval"] = refusal(dispatch, ledger, refund.operation_id, scene.receiver())
     return {
         "refused": refused,
         "contacts before the refund": contacts,
@@ -133,9 +131,7 @@ def before_confirmed(scene: Scene, ledger: Ledger) -> tuple[dict[str, str], Oper
     there = receiver.snapshot(charge.query)
     observe(ledger, charge.operation_id, there)
     exists = there.effects[0].effect_id
-    refused = {
-        "before it is confirmed": refusal(lambda: approve(ledger, charge, effect_id=exists))
-    }
+    refused = {"before it is confirmed": refusal(approve, ledger, charge, effect_id=exists)}
     find_out(ledger, charge.operation_id, receiver)
     return refused, look(ledger, charge.operation_id)
 
@@ -147,24 +143,23 @@ def beside_the_approval(ledger: Ledger, charge: Operation, receiver: Receiver) -
     )
 
     return {
-        "another effect": refusal(lambda: approve(ledger, charge, effect_id="charge#2")),
-        "another amount": refusal(lambda: approve(ledger, charge, payload={"pence": 15000})),
-        "another kind": refusal(lambda: approve(ledger, charge, kind="credit note")),
-        "another version": refusal(lambda: approve(ledger, charge, expected_version=2)),
-        "no approval": refusal(lambda: dispatch(ledger, free_hand.operation_id, receiver)),
-        "the same approval again": refusal(lambda: approve(ledger, charge)),
+        "another effect": refusal(approve, ledger, charge, effect_id="charge#2"),
+        "another amount": refusal(approve, ledger, charge, payload={"pence": 15000}),
+        "another kind": refusal(approve, ledger, charge, kind="credit note"),
+        "another version": refusal(approve, ledger, charge, expected_version=2),
+        "no approval": refusal(dispatch, ledger, free_hand.operation_id, receiver),
+        "the same approval again": refusal(approve, ledger, charge),
     }
 
 
-def find_out(ledger: Ledger, operation_id: str, receiver: Receiver) -> str:
+def find_out(ledger: Ledger, operation_id: str, receiver: Receiver) -> State:
     """Close, read and decide: the same door for a charge and for its compensation."""
     before = look(ledger, operation_id)
     if before.state is not State.UNKNOWN:
-        return before.state.value
+        return before.state
     facts = close(ledger, operation_id, receiver, purpose="find out", authorized_by="ada")
-    return reconcile(
-        ledger, operation_id, facts, reviewer="ada", expected_version=before.version
-    ).state.value
+    done = reconcile(ledger, operation_id, facts, reviewer="ada", expected_version=before.version)
+    return done.state
 
 
 def lose_and_find_out(lab: Lab, scene: Scene, ledger: Ledger, refund: Operation) -> dict[str, Any]:
@@ -175,8 +170,8 @@ def lose_and_find_out(lab: Lab, scene: Scene, ledger: Ledger, refund: Operation)
     answers = scene.receiver()
     return {
         "dispatch": seen.outcome.value,
-        "blind retry": refusal(lambda: dispatch(ledger, refund.operation_id, answers)),
-        "found out": find_out(ledger, refund.operation_id, answers),
+        "blind retry": refusal(dispatch, ledger, refund.operation_id, answers),
+        "found out": find_out(ledger, refund.operation_id, answers).value,
         "charge meanwhile": look(
             ledger, str(refund.binding and refund.binding.original_id)
         ).state.value,
@@ -201,7 +196,7 @@ def incident(lab: Lab) -> dict[str, Any]:
         told = {
             "observed": verdict.value,
             "charge": look(ledger, charge.operation_id).state.value,
-            "dispatch": refusal(lambda: dispatch(ledger, refund.operation_id, receiver)),
+            "dispatch": refusal(dispatch, ledger, refund.operation_id, receiver),
         }
         again = approve(ledger, look(ledger, charge.operation_id))
         scene.name(again, "refund approved again")

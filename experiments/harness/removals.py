@@ -14,6 +14,7 @@ from unittest import mock
 from reconcile.flows import sender
 from reconcile.ledger import decisions, schema, store
 from reconcile.rules import bindings, identity, moves, verdicts
+from reconcile.rules.actions import Transport
 from reconcile.rules.states import Cause, State
 
 from . import compare, lab, oracle, permits, unsafe
@@ -87,7 +88,7 @@ class _CommittingTx(store.Tx):
 
 def _failed_means_nothing_left(*args: Any) -> Any:
     transport, receipt = _send(*args)
-    return (sender.Transport.NOT_SENT if receipt is None else transport), receipt
+    return (Transport.NOT_SENT if receipt is None else transport), receipt
 
 
 _statements, _grant, _send = schema.statements, permits.Held.grant, sender._send

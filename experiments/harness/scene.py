@@ -145,10 +145,10 @@ class Scene:
                 self.trace.at("receiver.db", line)
 
 
-def refusal(call: Callable[[], object]) -> str:
+def refusal(call: Callable[..., object], *words: object, **named: object) -> str:
     """The name of the refusal that a call ends in; "allowed" if it ends in none."""
     try:
-        call()
+        call(*words, **named)
     except ReconcileError as error:
         return type(error).__name__
     return "allowed"

@@ -1,4 +1,4 @@
-"""The tables of the README, made from `results.json`, so that no number or word in them is typed."""
+"""The tables of the README, made from `results.json`: no number in them is typed."""
 
 from __future__ import annotations
 

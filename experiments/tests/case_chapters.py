@@ -42,7 +42,7 @@ class LostReceipt(Chapter, unittest.TestCase):
     chapter = "e01_lost_receipt"
 
     def test_no_byte_of_the_receipt_arrives_and_the_same_pipe_would_have_carried_it(self) -> None:
-        """L3: zero bytes with the crash after the commit; a receipt with it just after the reply."""
+        """L3: no byte with the crash after the commit, a receipt with it after the reply."""
         self.assertEqual(self.result["receipt bytes"], 0)
         self.assertEqual(self.result["control"], "confirmed")
 
@@ -159,7 +159,7 @@ class Review(Chapter, unittest.TestCase):
         self.assertIs(self.result["trigger on the evidence"]["nothing written"], True)
 
     def test_a_commit_whose_acknowledgement_was_lost_is_seen_as_done(self) -> None:
-        """R9: the process died just after its commit; the same again is repeated, others are stale."""
+        """R9: a process died after its commit; the same again is repeated, others are stale."""
         lost = self.result["lost acknowledgement"]
         self.assertEqual((lost["process"], lost["same again"]), ("died unheard", "repeated"))
         self.assertEqual(lost["somebody else"], "StaleVersion")

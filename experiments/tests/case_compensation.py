@@ -63,9 +63,7 @@ class Approval(LabCase):
         self.assertEqual(self.approve(), first)
         self.assertEqual(first.binding and first.binding.approved_version, self.charge.version)
         for changed in ({"payload": {"pence": 1}}, {"kind": "credit"}, {"approver": "bob"}):
-            self.assertEqual(
-                refusal(lambda changed=changed: self.approve(**changed)), "AlreadyApproved"
-            )
+            self.assertEqual(refusal(self.approve, **changed), "AlreadyApproved")
         rows = oracle.rows(self.scene.sender, "SELECT count(*) FROM approval")
         self.assertEqual(rows, [(1,)])
 
@@ -155,8 +153,8 @@ class Approval(LabCase):
         with self.ledger.transaction() as tx:
             tx.execute(
                 "INSERT INTO operation SELECT number + 100, 'forged', digest, work_id, target, "
-                "epoch, 'refund', payload, effect_id, subject, scope, policy, prepared_ms, 'prepared', 1, NULL "
-                "FROM operation WHERE operation_id = ?",
+                "epoch, 'refund', payload, effect_id, subject, scope, policy, prepared_ms, "
+                "'prepared', 1, NULL FROM operation WHERE operation_id = ?",
                 (self.charge.operation_id,),
             )
         before = self.scene.contacts()

@@ -54,7 +54,7 @@ class House(unittest.TestCase):
                 )
 
     def test_every_room_imports_only_rooms_it_may_enter(self) -> None:
-        """rules <- ledger <- flows <- commands and experiments; the receiver imports neither side."""
+        """From rules to ledger to flows to commands; the receiver imports nothing of the sender."""
         for file, tree in sources():
             allowed = next(allowed for prefix, allowed in ROOMS if file.startswith(prefix))
             for module in imported(file, tree):
@@ -70,7 +70,7 @@ class House(unittest.TestCase):
                 self.assertFalse(heads & IMPURE, file)
 
     def test_no_sleep_orders_anything(self) -> None:
-        """P6: nowhere in the sources is a sleep called, or a timer used but to end a hung process."""
+        """P6: no sleep is called, and a timer only ends a hung process."""
         for file, tree in sources():
             calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
             names = {getattr(call, "attr", getattr(call, "id", "")) for call in calls}

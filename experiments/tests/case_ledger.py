@@ -508,7 +508,8 @@ class FirstOpens(LabCase):
         """C22: all of them succeed, and the file is made once."""
         for at in range(12):
             file = self.lab.scene(f"threads {at}").sender
-            start, failed = threading.Barrier(8), []
+            start = threading.Barrier(8)
+            failed: list[str] = []
 
             def first(file: Path = file, start: Any = start, failed: Any = failed) -> None:
                 start.wait(LIMIT_S)

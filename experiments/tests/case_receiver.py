@@ -604,7 +604,12 @@ class ReadingAndClosing(LabCase):
         """E8: purpose and who allowed it are both needed, and nobody is asked without them."""
         with self.scene.ledger() as ledger:
             made = self.unknown(self.scene, ledger)
-            for odd in ({"purpose": ""}, {"authorized_by": ""}, {"purpose": None}):
+            odds: list[dict[str, Any]] = [
+                {"purpose": ""},
+                {"authorized_by": ""},
+                {"purpose": None},
+            ]
+            for odd in odds:
                 with self.subTest(odd), self.assertRaises(errors.Malformed):
                     close(
                         ledger,
@@ -886,7 +891,8 @@ class TheReceiversFile(LabCase):
         """C22: the switch to WAL does not wait for a lock, so the receiver does."""
         for at in range(12):
             new = self.folder / f"new {at}.db"
-            start, failed = threading.Barrier(8), []
+            start = threading.Barrier(8)
+            failed: list[str] = []
 
             def first(new: Path = new, start: Any = start, failed: Any = failed) -> None:
                 start.wait(LIMIT_S)
@@ -1137,6 +1143,9 @@ def decided(ledger: Ledger, made: Operation, facts: Snapshot) -> str:
 def malformed() -> list[bytes]:
     """Lines that are no request, one fault each."""
     good, read = apply_request(CHARGE), snapshot_request(CHARGE, close=False)
+    texts: tuple[Any, ...] = ("", None, 1, {})
+    names: tuple[Any, ...] = ("", None, 5, [], True)
+    flags: tuple[Any, ...] = (1, 0, "true", None, [])
     odd: list[dict[str, Any]] = [
         {},
         {"request": "apply"},
@@ -1145,11 +1154,11 @@ def malformed() -> list[bytes]:
         {**good, "request": ["apply"]},
         {**good, "extra": 1},
         {**read, "extra": 1},
-        *({**good, name: value} for name in ("kind", "payload") for value in ("", None, 1, {})),
-        *({**good, "operation": value} for value in ("", None, 5, [], True)),
+        *({**good, name: value} for name in ("kind", "payload") for value in texts),
+        *({**good, "operation": value} for value in names),
         {**good, "compensates": 5},
         {**good, "close": True},
-        *({**read, "close": value} for value in (1, 0, "true", None, [])),
+        *({**read, "close": value} for value in flags),
         *({k: v for k, v in good.items() if k != name} for name in good),
         *({k: v for k, v in read.items() if k != name} for name in read),
     ]

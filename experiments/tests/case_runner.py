@@ -139,7 +139,7 @@ class Commands(unittest.TestCase):
             self.assertEqual(err.count("\n"), 1, err)
 
     def test_names_or_check_not_both(self) -> None:
-        """P2: a name after --check is a file to compare with; before it, a mixture that is refused."""
+        """P2: a name before --check is a mixture, and refused."""
         status, _, err = self.run_it(QUICK, "--check")
         self.assertEqual(status, 2)
         self.assertIn("not both", err)

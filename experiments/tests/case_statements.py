@@ -515,7 +515,8 @@ class TheDyingProcess(LabCase):
         }
         child = Child(command("experiments.harness.actor", json.dumps(plan)))
         self.lab.children.append(child)
-        said, points = [], []
+        said: list[str] = []
+        points: list[str] = []
         while (line := child.hear()) is not None:
             said += [line["said"]] if "said" in line else []
             points = line.get("points", points)

@@ -1,6 +1,6 @@
 """A new operation that amends one committed effect. Approval and preparation commit together.
 
-It is an effect like any other: it is announced, may be unknown, and is reconciled by the same door.
+It is an effect like any other: announced, perhaps unknown, and reconciled by the same door.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def approve_compensation(
     the effect, the original and its version: an incident meanwhile makes it stale, and approving
     again at the new version withdraws the stale draft. The same approval again returns the stored
     operation while it is live; once it ended without effect, another one begins. Raises
-    UnknownOperation, Malformed, StaleVersion, Unbound, or AlreadyApproved while another approval of
-    this effect is live.
+    UnknownOperation, Malformed, StaleVersion, Unbound, or AlreadyApproved while another approval
+    of this effect is live.
     """
     checks.instance("ledger", ledger, Ledger)
     words = {"operation_id": operation_id, "effect_id": effect_id, "approver": approver}
