@@ -233,6 +233,7 @@ def line(result: dict[str, Any]) -> str:
     twice = result["twin"]["blind retry"]["effects"]["charge"]
     return (
         f"{result['receipt bytes']} bytes of receipt came, so the charge was "
-        f"{result['reopened']}; closing and reading made it {states['charge']} with {effects['charge']} effect, and the "
-        f"refund {states['refund']} with {effects['refund']}; a blind retry charges {twice} times"
+        f"{result['reopened']}; closing and reading made it {states['charge']} with "
+        f"{effects['charge']} effect, and the refund {states['refund']} with "
+        f"{effects['refund']}; a blind retry charges {twice} times"
     )

@@ -54,7 +54,7 @@ class House(unittest.TestCase):
                 )
 
     def test_every_room_imports_only_rooms_it_may_enter(self) -> None:
-        """From rules to ledger to flows to commands; the receiver imports nothing of the sender."""
+        """Rules, ledger, flows, commands; the receiver imports nothing of the sender."""
         for file, tree in sources():
             allowed = next(allowed for prefix, allowed in ROOMS if file.startswith(prefix))
             for module in imported(file, tree):

@@ -1366,15 +1366,15 @@ class Answers:
 
 
 class MustNotBeCalled:
-    """A receiver that no request may reach."""
+    """A receiver that no request may reach. If one does, the call does not end in its refusal."""
 
     identity, epoch, policy = IDENTITY, 1, POLICY
 
     def send(self, query: Query) -> Receipt | None:
-        raise KeyboardInterrupt("a request left")  # no other error would pass through dispatch
+        raise AssertionError("a request left")  # dispatch takes it for a failed call, and returns
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
-        raise KeyboardInterrupt("a request left")
+        raise AssertionError("a request left")
 
 
 WAYS = ("not_sent", "sent", "response_received", "transport_failed")

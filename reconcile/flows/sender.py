@@ -88,7 +88,7 @@ def dispatch(ledger: Ledger, operation_id: str, receiver: Receiver) -> ToolResul
             known = _settle(tx, operations.read(tx, operation_id), attempt, transport, receipt)
             return tool_result(known, transport, now_ms=tx.now_ms)
     except errors.ReconcileError as error:
-        raise errors.NotRecorded(operation_id, str(error), receipt) from error
+        raise errors.NotRecorded(operation_id, transport.value, str(error), receipt) from error
 
 
 def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None]:

@@ -165,19 +165,23 @@ class NoReply(ReconcileError):
 
 
 class NotRecorded(ReconcileError):
-    """Raised if a request was sent and the end of the call could not be written.
+    """Raised if the end of a call could not be written: how it went, and what it brought.
 
-    The operation stays unknown, which is committed. `receipt` is what came back, None if nothing.
+    The operation stays unknown, which is committed. `transport` says how the call went, `receipt`
+    is what came back, None if nothing did.
     """
 
     says = (
-        "operation {operation_id} was sent and stays unknown: how the call went could not be "
+        "operation {operation_id} stays unknown: its call went {transport}, and that could not be "
         "written ({why}); reconcile it, do not send it again; what came back: {receipt}"
     )
 
-    def __init__(self, operation_id: str, why: str, receipt: object = None) -> None:
-        super().__init__(operation_id, why, receipt)
-        self.operation_id, self.why, self.receipt = operation_id, why, receipt
+    def __init__(
+        self, operation_id: str, transport: str, why: str, receipt: object = None
+    ) -> None:
+        super().__init__(operation_id, transport, why, receipt)
+        self.operation_id, self.transport = operation_id, transport
+        self.why, self.receipt = why, receipt
 
 
 class NotSent(ReconcileError):
