@@ -8,129 +8,130 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 OPEN = ("unknown", "pending", "partial", "conflict")
 NO_EFFECT = ("prepared", "not_applied", "rejected", "revoked")
 
+Ask = Callable[..., list[tuple[Any, ...]]]
+"""A question in SQL and its values; the rows that answer it."""
 
-def rows(file: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
-    """The rows of one question, read without the right to write."""
+
+@contextmanager
+def reading(file: Path) -> Iterator[Ask]:
+    """Questions to one file, asked without the right to write."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA query_only = ON")
-        return connection.execute(sql, values).fetchall()
+        yield lambda sql, *values: connection.execute(sql, values).fetchall()
+
+
+def rows(file: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    """The rows of one question."""
+    with reading(file) as ask:
+        return ask(sql, *values)
 
 
 def dump(file: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Every table of a file, row by row."""
-    tables = [
-        name
-        for (name,) in rows(file, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")
-    ]
-    return {table: sorted(rows(file, f"SELECT * FROM {table}"), key=repr) for table in tables}
+    with reading(file) as ask:
+        tables = ask("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")
+        return {table: sorted(ask(f"SELECT * FROM {table}"), key=repr) for (table,) in tables}
 
 
 def effects(receiver: Path) -> dict[str, list[dict[str, Any]]]:
     """The effects of each operation, in order, as the receiver's file has them."""
+    with reading(receiver) as ask:
+        return _effects(ask)
+
+
+def _effects(ask: Ask) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
-    for operation_id, number, kind, payload, compensates in rows(
-        receiver,
-        "SELECT operation_id, number, kind, payload, compensates FROM effect ORDER BY 1, 2",
+    for operation_id, number, kind, payload, compensates in ask(
+        "SELECT operation_id, number, kind, payload, compensates FROM effect ORDER BY 1, 2"
     ):
-        found.setdefault(operation_id, []).append(
-            {
-                "effect_id": f"{operation_id}#{number}",
-                "kind": kind,
-                "payload": payload,
-                "compensates": compensates,
-            }
-        )
+        effect = {"effect_id": f"{operation_id}#{number}", "kind": kind, "payload": payload}
+        found.setdefault(operation_id, []).append({**effect, "compensates": compensates})
     return found
 
 
 def contacts(receiver: Path) -> list[tuple[str, str]]:
     """The receiver's own log of applies and closes: (request, operation id), in order."""
-    return [
-        (request, operation_id)
-        for request, operation_id in rows(
-            receiver, "SELECT request, operation_id FROM contact ORDER BY number"
-        )
-    ]
+    found = rows(receiver, "SELECT request, operation_id FROM contact ORDER BY number")
+    return [(request, operation_id) for request, operation_id in found]
 
 
 def closed(receiver: Path) -> list[str]:
     """The operations that are closed at the receiver."""
-    return [
-        operation_id
-        for (operation_id,) in rows(receiver, "SELECT operation_id FROM closed ORDER BY 1")
-    ]
+    return [found for (found,) in rows(receiver, "SELECT operation_id FROM closed ORDER BY 1")]
+
+
+def committed(receiver: Path) -> list[str]:
+    """What stands at the receiver, a line for each effect and each close mark."""
+    with reading(receiver) as ask:
+        lines = [
+            f"{row['effect_id']} committed" for found in _effects(ask).values() for row in found
+        ]
+        marks = ask("SELECT operation_id FROM closed ORDER BY 1")
+    return lines + [f"{operation_id} closed" for (operation_id,) in marks]
 
 
 def states(sender: Path) -> dict[str, tuple[str, int]]:
     """State and version of each operation, as the sender's file has them."""
-    return {
-        operation_id: (state, version)
-        for operation_id, state, version in rows(
-            sender, "SELECT operation_id, state, version FROM operation ORDER BY number"
-        )
-    }
+    found = rows(sender, "SELECT operation_id, state, version FROM operation ORDER BY number")
+    return {operation_id: (state, version) for operation_id, state, version in found}
 
 
 def findings(sender: Path, receiver: Path) -> list[str]:
     """What the two files together say that cannot be true, by rule; empty if all of it can."""
     there = effects(receiver)
-    found = [
-        f"announce-before-act: {i} has an effect and no announcement"
-        for i in there
-        if i not in states(sender)
-    ]
-    for row in rows(
-        sender,
-        "SELECT number, operation_id, kind, payload, compensates, state, version, effect_id "
-        "FROM operation ORDER BY number",
-    ):
-        found += _of_one(sender, row, there)
+    with reading(sender) as ask:
+        operations = ask(
+            "SELECT number, operation_id, kind, payload, compensates, state, version, effect_id "
+            "FROM operation ORDER BY number"
+        )
+        known = {row[1] for row in operations}
+        found = [
+            f"announce-before-act: {operation_id} has an effect and no announcement"
+            for operation_id in there
+            if operation_id not in known
+        ]
+        for row in operations:
+            found += _of_one(ask, row, there)
     return found
 
 
-def _of_one(
-    sender: Path, row: tuple[Any, ...], there: dict[str, list[dict[str, Any]]]
-) -> list[str]:
+def _of_one(ask: Ask, row: tuple[Any, ...], there: dict[str, list[dict[str, Any]]]) -> list[str]:
     number, operation_id, kind, payload, compensates, state, version, effect_id = row
-    mine = there.get(operation_id, [])
-    found = []
+    mine, found = there.get(operation_id, []), []
+    wanted = {"effect_id": effect_id, "kind": kind, "payload": payload, "compensates": compensates}
     if len(mine) > 1:
         found.append(f"one-effect: {operation_id} has {len(mine)} effects")
-    if (
-        state == "confirmed"
-        and {"effect_id": effect_id, "kind": kind, "payload": payload, "compensates": compensates}
-        not in mine
-    ):
+    if state == "confirmed" and wanted not in mine:
         found.append(f"uniqueness-needs-closure: {operation_id} is confirmed without that effect")
     if state in NO_EFFECT and mine:
         found.append(f"absence-needs-closure: {operation_id} is {state} with an effect")
-    if compensates is not None and compensates not in [
-        e["effect_id"] for all_ in there.values() for e in all_
-    ]:
-        found.append(f"compensation-is-bound: {operation_id} amends an effect that is not there")
-    found += _unexplained(sender, number, operation_id, state, version)
-    waiting = rows(
-        sender, "SELECT count(*) FROM obligation WHERE operation = ? AND ended_ms IS NULL", number
-    )[0][0]
+    everything = {effect["effect_id"] for effects in there.values() for effect in effects}
+    if compensates is not None and compensates not in everything:
+        found.append(f"compensation-is-bound: {operation_id} amends what is not there")
+    found += _unexplained(ask, number, operation_id, state, version)
+    (waiting,) = ask(
+        "SELECT count(*) FROM obligation WHERE operation = ? AND ended_ms IS NULL", number
+    )[0]
     if waiting != (state in OPEN):
         found.append(f"nothing-wedges: {operation_id} is {state} with {waiting} open questions")
     return found
 
 
-def _unexplained(
-    sender: Path, number: int, operation_id: str, state: str, version: int
-) -> list[str]:
+def _unexplained(ask: Ask, number: int, operation_id: str, state: str, version: int) -> list[str]:
     """A state must be what its decisions lead to, step by step, each with what entitles it."""
     at, reached, found = "prepared", 1, []
-    for made, source, target, cause, evidence, receipt, reason in rows(
-        sender,
+    incidents = {
+        made for (made,) in ask("SELECT version FROM incident WHERE operation = ?", number)
+    }
+    for made, source, target, *entitlement in ask(
         "SELECT version, source, target, cause, evidence, receipt, reason FROM decision "
         "WHERE operation = ? ORDER BY version",
         number,
@@ -139,20 +140,19 @@ def _unexplained(
             found.append(
                 f"one-decision-per-version: {operation_id} has a gap before version {made}"
             )
-        if not _entitled(sender, number, operation_id, target, cause, evidence, receipt, reason):
+        if not _entitled(ask, number, operation_id, target, *entitlement):
             found.append(
                 f"evidence-commits-with-decision: {operation_id} became {target} "
                 "without what entitles it"
             )
         at, reached = target, made
-    incidents = rows(sender, "SELECT count(*) FROM incident WHERE operation = ?", number)[0][0]
-    if (at, reached + incidents) != (state, version):
+    if (at, reached + len(incidents)) != (state, version):
         found.append(f"silence-decides-nothing: {operation_id} is {state} and no decision says so")
     return found
 
 
 def _entitled(
-    sender: Path,
+    ask: Ask,
     number: int,
     operation_id: str,
     target: str,
@@ -163,17 +163,12 @@ def _entitled(
 ) -> bool:
     if cause == "evidence":
         seen = json.loads(evidence or "{}")
-        shut = [seen.get(flag) for flag in ("complete", "authoritative", "closed")] == [
-            True,
-            True,
-            True,
-        ]
+        flags = [seen.get(flag) for flag in ("complete", "authoritative", "closed")]
         about = seen.get("query", {}).get("operation_id") == operation_id
-        return shut and about and len(seen["effects"]) == (1 if target == "confirmed" else 0)
+        matches = 1 if target == "confirmed" else 0
+        return flags == [True, True, True] and about and len(seen["effects"]) == matches
     if cause == "receipt":
-        kept = rows(
-            sender, "SELECT body FROM receipt WHERE operation = ? AND attempt = ?", number, receipt
-        )
+        kept = ask("SELECT body FROM receipt WHERE operation = ? AND attempt = ?", number, receipt)
         return bool(kept) and json.loads(kept[0][0])["operation_id"] == operation_id
     if cause in ("authority", "withdrawn"):
         return bool(reason)

@@ -34,7 +34,8 @@ def run_all(
     """
     for name in names:  # in this thread: importing in several at once has an order of its own
         importlib.import_module(f"experiments.{name}")
-    pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+    threads = 2 * (os.cpu_count() or 1)  # each waits for processes most of its time
+    pool = ThreadPoolExecutor(max_workers=threads)
     try:
         runs = {name: pool.submit(run_one, name, keep=keep) for name in names}
         results = {}

@@ -135,11 +135,7 @@ class Scene:
 
     def witness(self) -> None:
         """Put on the trace what is new at the receiver, read from its file."""
-        news = []
-        for operation_id, rows in oracle.effects(self.receiver_file).items():
-            news += [f"{operation_id}#{number} committed" for number in range(1, len(rows) + 1)]
-        news += [f"{operation_id} closed" for operation_id in oracle.closed(self.receiver_file)]
-        for line in news:
+        for line in oracle.committed(self.receiver_file):
             if line not in self._seen:
                 self._seen.add(line)
                 self.trace.at("receiver.db", line)
