@@ -1,5 +1,6 @@
 """A request leaves, the reply never comes. The honest record is *unknown*, until evidence ends
-it."""
+it.
+"""
 
 from .flows.compensation import approve_compensation
 from .flows.process_receiver import ProcessReceiver

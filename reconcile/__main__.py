@@ -1,7 +1,8 @@
 """The operator's commands: look into a sender's ledger, and be told what is allowed next.
 
 Nothing here writes: a ledger is opened through `Ledger.inspect` alone. A failure is one line on
-stderr and exit status 2, never a traceback, since it is read at night by someone in a hurry."""
+stderr and exit status 2, never a traceback, since it is read at night by someone in a hurry.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None, *, busy_ms: int = 5000) -> int:
     """Answer one command and return its exit status. `busy_ms` bounds the wait for a locked file.
 
-    `--help` ends by SystemExit, as argparse does."""
+    `--help` ends by SystemExit, as argparse does.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # the answer must not depend on the locale
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -126,7 +128,8 @@ def _show(path: str, operation_id: str, busy_ms: int) -> str:
 
 def _refuse_part(ledger: Ledger, part: str) -> None:
     """Name the open operations whose identity begins so. One is never picked for the operator: the
-    views do not search the ended ones, so that what is alone here may not be alone in the file."""
+    views do not search the ended ones, so that what is alone here may not be alone in the file.
+    """
     if len(part) < PREFIX_LEAST:
         return
     total = max(1, sum(views.count_by_state(ledger).values()))

@@ -1,7 +1,8 @@
 """What a ledger holds, in words for an operator. Pure: values in, text out.
 
 Text from a ledger is trusted as data and never as terminal commands: whatever is not printable is
-shown escaped, so that no name can clear a screen or draw a second line."""
+shown escaped, so that no name can clear a screen or draw a second line.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +124,8 @@ def show(operation: Operation, entries: Sequence[Entry], *, now_ms: int) -> str:
 def explain(name: str) -> str:
     """What a verdict proves, or what a state says, and what to do next.
 
-    Raises Malformed, naming the nearest right name, if there is no such verdict or state."""
+    Raises Malformed, naming the nearest right name, if there is no such verdict or state.
+    """
     wanted = name.strip().lower().replace("-", "_")
     for verdict in Verdict:
         if verdict.value == wanted:

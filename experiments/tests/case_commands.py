@@ -2,7 +2,8 @@
 
 Each command runs as a process of its own, from another working directory and isolated from the
 environment, since that is how an operator meets it. Only a lock and an interrupt are shown within
-this process, where no time has to pass."""
+this process, where no time has to pass.
+"""
 
 from __future__ import annotations
 

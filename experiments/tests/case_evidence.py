@@ -263,7 +263,8 @@ class EvidenceAnswersItsOwnQuestion(LabCase):
 
     def test_another_question_is_refused_by_both_and_nothing_is_written(self) -> None:
         """E4: operation, payload, kind, target, compensated effect, epoch, receiver: one at a
-        time."""
+        time.
+        """
         scene = self.lab.scene()
         with scene.ledger() as ledger:
             operation = self.unknown(scene, ledger)

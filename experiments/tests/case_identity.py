@@ -1,5 +1,6 @@
 """One identity for one proposal, and one relation that says "the same payload": in the sender, at
-a real receiver, and in both files."""
+a real receiver, and in both files.
+"""
 
 from __future__ import annotations
 
@@ -327,7 +328,8 @@ class SamePayloadIsOneRelation(LabCase):
 
     def test_what_has_no_single_text_is_refused_before_any_row_is_written(self) -> None:
         """O2, C04: by prepare and by the approval of a compensation; both files stay as they
-        were."""
+        were.
+        """
         scene = self.lab.scene()
         with scene.ledger() as ledger:
             original = prepare(ledger, scene.near(), **ORDER)

@@ -1,7 +1,8 @@
 """The sender's file: what no plain SQL can do to it, and how it opens, waits, refuses and ends.
 
 The attacks come from a second connection that knows nothing of this library. They are made from
-the file's own description, so that a table, a key or a column added later is attacked as well."""
+the file's own description, so that a table, a key or a column added later is attacked as well.
+"""
 
 from __future__ import annotations
 
@@ -773,7 +774,8 @@ class Refusals(unittest.TestCase):
 
 def populate(case: LabCase, scene: Scene) -> None:
     """Rows in every table: a paid order and its refund, an open one, an absent one with an
-    incident, a draft, one whose sender died, a kept one, and one whose approval went stale."""
+    incident, a draft, one whose sender died, a kept one, and one whose approval went stale.
+    """
     near = scene.near()
     with scene.ledger() as ledger:
         paid = case.unknown(scene, ledger, work_id="paid")

@@ -1,5 +1,6 @@
 """Who may move a state, and that nothing else does: the table, the guards, the door, and what
-every call refuses."""
+every call refuses.
+"""
 
 from __future__ import annotations
 
@@ -265,7 +266,8 @@ class TransportIsNotOutcome(LabCase):
 
     def test_every_transport_can_go_with_every_outcome(self) -> None:
         """A1: the result carries both as they are, all 44 pairs; only the outcome is final or
-        not."""
+        not.
+        """
         for transport, state in itertools.product(Transport, State):
             result = tool_result(bare(state=state), transport, now_ms=0)
             self.assertEqual((result.transport, result.outcome), (transport, state))
@@ -288,7 +290,8 @@ class TransportIsNotOutcome(LabCase):
 
     def test_each_status_of_a_receipt_leads_to_its_state(self) -> None:
         """A1, A3, E13: five receipts by dispatch; the question ends with the three that are
-        conclusive."""
+        conclusive.
+        """
         for status, wanted in STATUS_LEADS_TO.items():
             scene = self.lab.scene(status, unsafe=True)
             with self.subTest(status), scene.ledger() as ledger:
@@ -321,7 +324,8 @@ class TransportIsNotOutcome(LabCase):
 
     def test_whatever_a_receiver_raises_the_outcome_is_unknown(self) -> None:
         """A1: errors of every class, ours and sqlite3's included, say how the call went and no
-        more."""
+        more.
+        """
         raised: tuple[Exception, ...] = (
             ValueError("no"),
             OSError(111, "refused"),
@@ -353,7 +357,8 @@ class TransportIsNotOutcome(LabCase):
 
     def test_whatever_a_receiver_returns_in_place_of_a_receipt_it_stays_unknown(self) -> None:
         """A1, E13: a value of a wrong type came back, so a response was received and nothing is
-        known."""
+        known.
+        """
         scene = self.lab.scene()
         wrong: tuple[Any, ...] = ("accepted", True, 1, {"status": "accepted"}, b"", 0, False)
         wrong += ("", [], {}, Receipt)
@@ -382,7 +387,8 @@ class TransportIsNotOutcome(LabCase):
         self,
     ) -> None:
         """A1, L2: announce-before-act: what the receiver finds in the sender's file as it is
-        called."""
+        called.
+        """
         scene = self.lab.scene()
         found: list[Any] = []
 
@@ -464,7 +470,8 @@ class NeverSent(LabCase):
 
     def test_a_recovered_process_can_never_claim_it(self) -> None:
         """L13, L7: the sender dies by os._exit before the send; the next one finds unknown and no
-        proof."""
+        proof.
+        """
         scene = self.lab.scene()
         plan = {
             "file": str(scene.sender),
@@ -798,7 +805,8 @@ class TheEnd(LabCase):
 
     def test_an_incident_raises_the_version_once_for_each_evidence(self) -> None:
         """R11: the state stays, the snapshot is kept each time, the incident once for its
-        digest."""
+        digest.
+        """
         scene = self.lab.scene(unsafe=True)
         with scene.ledger() as ledger:
             operation = self.unknown(scene, ledger)
@@ -821,7 +829,8 @@ class TheEnd(LabCase):
 
     def test_a_late_receipt_for_a_final_operation_is_kept_and_moves_nothing(self) -> None:
         """R11, A1: a reviewer was quicker; a receipt that agrees is none, one that does not is
-        an incident."""
+        an incident.
+        """
         for outcome, status, incidents in (
             ("confirmed", "accepted", 0),
             ("confirmed", "pending", 0),
@@ -920,7 +929,8 @@ class WhatIsAllowedNow(LabCase):
 
     def test_nothing_wedges(self) -> None:
         """A12: every state that is not final offers what resolves it or calls a person, under
-        every policy."""
+        every policy.
+        """
         ways_on = {Action.RECONCILE, Action.ADJUDICATE, Action.WRITE_OFF, Action.ESCALATE}
         for state, policy in itertools.product(State, (POLICY, EffectPolicy())):
             found = set(next_actions(bare(state=state, policy=policy), now_ms=0))
@@ -977,7 +987,8 @@ class RulesAlone(unittest.TestCase):
 
     def test_one_effect_lets_only_an_unsent_intent_leave(self) -> None:
         """A2, L5: one-effect · same-identity-only: every other state, and any attempt that may
-        have left."""
+        have left.
+        """
         for state in State:
             operation = bare(state=state, version=2)
             call = announce_by(operation)
@@ -1383,7 +1394,8 @@ MEANWHILE = ("confirmed", "not_applied")
 
 class Meanwhile:
     """While our call is on its way a reviewer decides, through a ledger of their own; then our
-    call ends in one of the four ways."""
+    call ends in one of the four ways.
+    """
 
     identity, epoch, policy = IDENTITY, 1, POLICY
 

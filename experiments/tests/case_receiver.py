@@ -2,7 +2,8 @@
 
 Where a receiver has to misbehave it is a small script given as the command of `ProcessReceiver`;
 everywhere else it is the teaching receiver itself, as a process that really ends or really
-waits."""
+waits.
+"""
 
 from __future__ import annotations
 
@@ -445,7 +446,8 @@ class Pipes(LabCase):
     @contextmanager
     def grandchild(self) -> Iterator[tuple[str, int]]:
         """A named pipe that tells whether a grandchild lives: it reads to its end once it is
-        gone."""
+        gone.
+        """
         fifo = str(self.scene.sender.with_name("fifo"))
         os.mkfifo(fifo)
         reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
@@ -508,6 +510,32 @@ class CloseAgainstApply(LabCase):
             facts = self.closed(ledger, made, scene.receiver())
             self.assertEqual(classify(facts), Verdict.UNIQUE_EXACT_MATCH)
             self.assertEqual(decided(ledger, made, facts), "confirmed")
+
+    def test_nobody_commits_between_the_look_for_a_mark_and_the_write(self) -> None:
+        """E7, C16, C22: apply and close hold the file from the look on: no overtaking."""
+        scene = self.lab.scene()
+        tried: list[str] = []
+
+        class Overtaken(sqlite3.Connection):
+            def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+                cursor = super().execute(sql, *values)
+                if sql.startswith("SELECT 1 FROM closed"):
+                    with closing(connect(scene.receiver_file, timeout=0)) as other:
+                        try:
+                            other.execute("INSERT INTO closed VALUES ('overtook')")
+                            tried.append("overtook")
+                        except sqlite3.OperationalError as error:
+                            tried.append(str(error))
+                return cursor
+
+        connect = sqlite3.connect
+        with mock.patch.object(
+            sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": Overtaken})
+        ):
+            self.assertIsNotNone(scene.near().send(CHARGE))
+            self.assertTrue(scene.near().snapshot(CHARGE, close=True).closed)
+        self.assertEqual(set(tried), {"database is locked"})
+        self.assertGreaterEqual(len(tried), 2)
 
     def test_a_close_that_gave_no_snapshot_decides_nothing(self) -> None:
         """C36: an acknowledgement without the rows is no evidence."""
@@ -581,12 +609,11 @@ class ReadingAndClosing(LabCase):
 
     def test_closing_is_off_unless_it_is_asked_for(self) -> None:
         """E8, C36: the default of a snapshot closes nothing; a flag that is no boolean neither."""
-        self.scene.receiver().snapshot(CHARGE)
+        process = ProcessReceiver(receiver_command(self.scene.receiver_file), identity=IDENTITY)
+        for receiver in (process, self.scene.receiver(), self.scene.near()):
+            self.assertFalse(receiver.snapshot(CHARGE).closed)
         for odd in (1, "true", None):
             with self.subTest(odd), self.assertRaises(errors.Malformed):
-                process = ProcessReceiver(
-                    receiver_command(self.scene.receiver_file), identity=IDENTITY
-                )
                 process.snapshot(CHARGE, close=odd)  # type: ignore[arg-type]
         self.assertEqual(oracle.closed(self.scene.receiver_file), [])
 

@@ -1,7 +1,8 @@
 """Every statement of every writing call fails once; a process dies at every statement of an order.
 
 The unfaulted run says how many points there are and what each of its commits left in the file. A
-run that is broken at a point must leave exactly what the last commit before that point left."""
+run that is broken at a point must leave exactly what the last commit before that point left.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -23,7 +24,8 @@ from ..rules.evidence import Query, Receipt, Snapshot, receipt_from, snapshot_fr
 from ..rules.policy import EffectPolicy
 
 LONGEST_LINE = 1 << 24  # bytes; a reply without an end is no reply
-GRACE_S = 5.0  # how long a process may tidy up after its reply
+TIDY_S = 5.0  # how long a process may live on after its reply, within its limit
+LAST_S = 0.5  # how long a pipe is waited for whose process was ended: it may be held elsewhere
 
 
 def apply_request(query: Query) -> dict[str, object]:
@@ -49,7 +51,7 @@ def snapshot_request(query: Query, *, close: bool) -> dict[str, object]:
 
 
 class ProcessReceiver:
-    """Starts `argv` for each call. `limit_s` bounds a whole call; a call past it proves nothing.
+    """Starts `argv` for each call. `limit_s` bounds a whole call, and a call past it proves nothing.
 
     `last_exit` is the exit status of the last process, for people: no state depends on it. It is
     None before the first call. One thread uses a receiver at a time. Raises Malformed if an
@@ -134,17 +136,17 @@ class ProcessReceiver:
             )
         except (OSError, ValueError) as error:  # no process: nothing can have left
             raise NotSent(f"{self.argv[0]}: {error}") from error
+        deadline = time.monotonic() + self.limit_s
         talk = _Talk(process, request)
         try:
             talk.join(self.limit_s)
-            if not talk.is_alive():
-                process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            pass
+            if not talk.is_alive():  # it has said what it says; let it tidy up
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(min(TIDY_S, max(0.0, deadline - time.monotonic())))
         finally:  # an interrupt, too, leaves no process behind
             _end_group(process)
             self.last_exit = process.wait()
-            talk.join(GRACE_S)
+            talk.join(LAST_S)
         return talk.line
 
 
