@@ -280,7 +280,7 @@ class ExitStatusDecidesNothing(LabCase):
     def test_a_signal_after_the_receipt_takes_nothing_from_it(self) -> None:
         """L8, C30: the receipt came first; the process is killed while it tidies up."""
         scene = self.lab.scene("tidies", unsafe=True)
-        with mock.patch.object(process_receiver, "GRACE_S", 0.1):
+        with mock.patch.object(process_receiver, "TIDY_S", 0.1):
             state, status = self.state("a valid receipt", "never", scene)
         self.assertEqual((state, status), ("confirmed", -signal.SIGKILL))
 
@@ -393,7 +393,7 @@ class Pipes(LabCase):
         for parent in ("ends", "hangs"):
             with self.subTest(parent), self.grandchild() as (fifo, reading):
                 receiver = script(FORKS, fifo, "own session", parent, limit_s=0.3)
-                with mock.patch.object(process_receiver, "GRACE_S", 0.1):
+                with mock.patch.object(process_receiver, "LAST_S", 0.1):
                     self.assertEqual(self.dispatched(receiver), "unknown")
                 pid = int(os.read(reading, 100))
                 os.kill(pid, 0)  # it lives

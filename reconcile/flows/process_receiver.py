@@ -51,7 +51,7 @@ def snapshot_request(query: Query, *, close: bool) -> dict[str, object]:
 
 
 class ProcessReceiver:
-    """Starts `argv` for each call. `limit_s` bounds a whole call, and a call past it proves nothing.
+    """Starts `argv` for each call. `limit_s` bounds a call; one that it ended proves nothing.
 
     `last_exit` is the exit status of the last process, for people: no state depends on it. It is
     None before the first call. One thread uses a receiver at a time. Raises Malformed if an
