@@ -13,6 +13,7 @@ from unittest import mock
 
 from reconcile.flows import sender
 from reconcile.ledger import decisions, schema, store
+from reconcile.ledger.tx import Tx
 from reconcile.rules import bindings, identity, moves, verdicts
 from reconcile.rules.actions import Transport
 from reconcile.rules.states import Cause, State
@@ -75,7 +76,7 @@ def _bind_anything(original: Any, *, effect_id: str, approver: str, latest: Any)
     return _bind(confirmed, effect_id=effect_id, approver=approver, latest=latest)
 
 
-class _CommittingTx(store.Tx):
+class _CommittingTx(Tx):
     """What `with connection` does in manual mode: every statement is a transaction of its own."""
 
     def execute(self, sql: str, values: Any = ()) -> Any:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import run_experiment
 from experiments import CHAPTERS
-from experiments.harness import compare
+from experiments.harness import command, compare
 from experiments.report.tables import where_it_broke
 from reconcile import State
 from reconcile.ledger.store import SQLITE_FLOOR
@@ -90,7 +89,7 @@ class Chapters(unittest.TestCase):
         for name in CHAPTERS:
             words = section(name, "Run").split()
             self.assertEqual(words[:2], ["python3", "run_experiment.py"])
-            asked = run_experiment.parser().parse_args(words[2:])
+            asked = command.parser().parse_args(words[2:])
             self.assertIn(name, [*asked.names, asked.show])
 
     def test_every_number_of_a_chapter_is_read_from_the_results(self) -> None:
@@ -132,10 +131,10 @@ class Readme(unittest.TestCase):
 
     def test_the_output_shown_is_what_the_runner_prints(self) -> None:
         """C2: made again from results.json by the runner's own printing."""
-        with mock.patch.object(run_experiment, "results_of", lambda names, keep: results()):
+        with mock.patch.object(command, "results_of", lambda names, keep: results()):
             printed = io.StringIO()
             with redirect_stdout(printed):
-                self.assertEqual(run_experiment.main([]), 0)
+                self.assertEqual(command.main([], results=ROOT / "results.json"), 0)
         self.assertEqual(fenced(self.text, "output: run_experiment.py"), printed.getvalue())
 
     def test_every_listing_is_cut_from_a_file_that_runs(self) -> None:

@@ -19,7 +19,7 @@ ROOMS = (
     ("experiments/harness/oracle.py", ()),
     ("experiments/harness/inprocess.py", ("reconcile", "receiver", "experiments")),
     ("experiments/model/", ("reconcile.rules", "experiments.model")),
-    ("experiments/", ("reconcile", "experiments", "run_experiment", "test_reconciliation")),
+    ("experiments/", ("reconcile", "experiments")),
     ("run_experiment.py", ("experiments",)),
     ("test_reconciliation.py", ("experiments",)),
 )

@@ -244,8 +244,8 @@ print("\\n".join(walk(unittest.defaultTestLoader.discover("."))))
 INTERRUPTED = """
 import signal, sys
 sys.path.insert(0, {root!r})
-import run_experiment
 from experiments import e06_compensation
+from experiments.harness import command
 
 def run(lab):
     held = lab.scene("held").held()
@@ -254,14 +254,14 @@ def run(lab):
     return {{"trace": []}}
 
 e06_compensation.run = run
-sys.exit(run_experiment.main(["--show", "e06_compensation"]))
+sys.exit(command.main(["--show", "e06_compensation"], results=None))
 """
 
 FAILING = """
 import sys
 sys.path.insert(0, {root!r})
-import run_experiment
 from experiments import e06_compensation
+from experiments.harness import command
 e06_compensation.run = lambda lab: 1 / 0
-sys.exit(run_experiment.main(["e06_compensation"]))
+sys.exit(command.main(["e06_compensation"], results=None))
 """

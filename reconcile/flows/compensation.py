@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..ledger import approvals, decisions, operations
-from ..ledger.store import Ledger, Tx
+from ..ledger.store import Ledger
+from ..ledger.tx import Tx
 from ..rules import bindings, checks, moves
 from ..rules.identity import canonical_json, operation_identity, proposal_of
 from ..rules.operation import Binding, Operation

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..ledger import decisions, operations
-from ..ledger.store import Ledger, Tx
+from ..ledger.store import Ledger
+from ..ledger.tx import Tx
 from ..rules import checks, errors, moves
 from ..rules.actions import ToolResult, Transport, tool_result
 from ..rules.evidence import Query, Receipt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..rules.operation import Binding, Operation
 from . import operations
-from .store import Tx
+from .tx import Tx
 
 
 def latest(tx: Tx, original: Operation, effect_id: str) -> Operation | None:

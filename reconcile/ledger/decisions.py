@@ -15,7 +15,7 @@ from ..rules.operation import Operation
 from ..rules.states import FINAL, Cause, State
 from ..rules.verdicts import Verdict
 from . import obligations
-from .store import Tx
+from .tx import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

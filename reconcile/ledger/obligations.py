@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..rules.operation import Operation
-from .store import Tx
+from .tx import Tx
 
 
 def begin(tx: Tx, operation: Operation) -> None:

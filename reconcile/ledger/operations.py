@@ -13,7 +13,7 @@ from ..rules.identity import Identity, canonical_json
 from ..rules.operation import Binding, Operation, Scope
 from ..rules.policy import EffectPolicy, policy_from
 from ..rules.states import State
-from .store import Tx
+from .tx import Tx
 
 _READ = """
 SELECT o.number, o.operation_id, o.digest, o.work_id, o.target, o.epoch, o.kind, o.payload,

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ..rules.states import MOVES
-
-if TYPE_CHECKING:
-    from .store import Tx
+from .tx import Tx
 
 APPLICATION_ID = 0x5EC04C17  # in the file's header: this file is a ledger of this library
 SCHEMA_VERSION = 1

@@ -11,13 +11,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..rules import checks, errors
 from ..rules.policy import EffectPolicy
 from . import border, schema
+from .tx import Tx
 
 SQLITE_FLOOR = (3, 35, 0)  # the first with RETURNING
 LONGEST_WAIT_MS = 24 * 3600 * 1000
@@ -27,26 +28,6 @@ WAL_TRIES = 100  # each waits for a writer, within busy_ms
 def system_clock() -> int:
     """UTC milliseconds."""
     return time.time_ns() // 1_000_000
-
-
-class Tx:
-    """An open transaction: the only thing that executes SQL. Time stands still inside it."""
-
-    __slots__ = ("_connection", "now_ms", "policies")
-
-    def __init__(
-        self, connection: sqlite3.Connection, now_ms: int, policies: dict[int, EffectPolicy]
-    ) -> None:
-        self._connection, self.now_ms, self.policies = connection, now_ms, policies
-
-    def execute(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
-        # SQLite ends a transaction by itself on a full disk, an I/O error or an interrupt. Code
-        # that went on would run each later statement as a transaction of its own.
-        if not self._connection.in_transaction:
-            raise errors.LedgerMisused(
-                "SQLite ended this transaction: nothing more may be written in it"
-            )
-        return self._connection.execute(sql, values)
 
 
 class Ledger:

@@ -1,0 +1,29 @@
+"""An open transaction, as everything in this room is given it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from ..rules import errors
+from ..rules.policy import EffectPolicy
+
+
+class Tx:
+    """An open transaction: the only thing that executes SQL. Time stands still inside it."""
+
+    __slots__ = ("_connection", "now_ms", "policies")
+
+    def __init__(
+        self, connection: sqlite3.Connection, now_ms: int, policies: dict[int, EffectPolicy]
+    ) -> None:
+        self._connection, self.now_ms, self.policies = connection, now_ms, policies
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        # SQLite ends a transaction by itself on a full disk, an I/O error or an interrupt. Code
+        # that went on would run each later statement as a transaction of its own.
+        if not self._connection.in_transaction:
+            raise errors.LedgerMisused(
+                "SQLite ended this transaction: nothing more may be written in it"
+            )
+        return self._connection.execute(sql, values)
