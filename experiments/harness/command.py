@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str], *, results: Path) -> int:
-    """Do what the command line says; returns the exit status. `results` is what is compared with."""
+    """Do what the command line says; returns the exit status. `results` is compared with."""
     asked = parser().parse_args(argv)
     try:
         refuse_mixtures(asked)

@@ -15,7 +15,7 @@ from .plain import IDENTITY
 from .processes import Child
 from .scene import Scene
 
-BIRTH_MS = 1_800_000_000_000  # the lab's first moment; results never show it
+BIRTH_MS = 1_700_000_000_000  # the lab's first moment; results never show it
 YEAR_MS = 365 * 24 * 3600 * 1000
 
 
@@ -85,7 +85,8 @@ class Lab:
                 for line in scene.findings()
             ]
         if self._keep is not None:
-            shutil.copytree(self._folder, self._keep, dirs_exist_ok=True)
+            ignore = shutil.ignore_patterns(self._template.name)
+            shutil.copytree(self._folder, self._keep, ignore=ignore, dirs_exist_ok=True)
         shutil.rmtree(self._folder)
         if left and judge:
             raise LeftBehind("; ".join(left))
