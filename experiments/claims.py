@@ -149,6 +149,7 @@ CLAIMS: tuple[Claim, ...] = (
             "test_no_unique_key_of_the_receiver_is_the_operation_or_its_payload",
         ),
         results=("e01_lost_receipt.twin.blind retry.effects",),
+        fault="the receiver knows identities",
     ),
     Claim(
         "L7",
@@ -196,6 +197,7 @@ CLAIMS: tuple[Claim, ...] = (
         "L12",
         "Only the exact permit line lets a held process go on.",
         tests=("case_receiver.Pipes.test_only_the_exact_permit_lets_a_held_receiver_go_on",),
+        fault="any line is a permit",
     ),
     Claim(
         "L13",
@@ -283,6 +285,7 @@ CLAIMS: tuple[Claim, ...] = (
             "test_an_original_that_comes_after_the_close_is_refused",
         ),
         results=("e03_delayed_original.race",),
+        fault="the receiver ignores close marks",
     ),
     Claim(
         "E8",
@@ -316,6 +319,7 @@ CLAIMS: tuple[Claim, ...] = (
             "case_receiver.ReadingAndClosing."
             "test_a_close_whose_reply_was_lost_is_harmless_to_repeat",
         ),
+        fault="the receiver refuses a second close",
     ),
     Claim(
         "E11",
@@ -326,6 +330,7 @@ CLAIMS: tuple[Claim, ...] = (
             "case_receiver.ReadingAndClosing."
             "test_closing_a_compensation_does_not_close_its_original",
         ),
+        fault="the receiver closes everything at once",
     ),
     Claim(
         "E13",

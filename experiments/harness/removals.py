@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -18,7 +19,7 @@ from reconcile.rules import bindings, identity, moves, verdicts
 from reconcile.rules.actions import Transport
 from reconcile.rules.states import Cause, State
 
-from . import compare, lab, oracle, permits, unsafe
+from . import compare, lab, oracle, permits, plain, scene, unsafe
 
 Removal = Callable[[], AbstractContextManager[Any]]
 
@@ -39,6 +40,20 @@ def both(*removals: Removal) -> Removal:
             yield
 
     return removed
+
+
+def in_the_receiver(patch: str) -> Removal:
+    """A removal on the other side: every receiver process runs this before it serves."""
+
+    def spoilt(file: Path, **points: Any) -> list[str]:
+        argv = plain.receiver_command(file, **points)
+        at = argv.index("-c") + 1
+        boot = argv[at].replace("sys.exit(", f"{patch}; sys.exit(")
+        return [*argv[:at], boot, *argv[at + 1 :]]
+
+    return both(
+        removing(scene, "receiver_command", spoilt), removing(permits, "receiver_command", spoilt)
+    )
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -104,6 +119,26 @@ REMOVALS: dict[str, Removal] = {
         removing(schema, "statements", _without_the_trigger_on_attempts),
     ),
     "an earlier attempt is forgotten": removing(moves, "never_sent", _always_back),
+    "the receiver ignores close marks": in_the_receiver(
+        "from receiver import ledger; ledger._is_closed = lambda *_: False"
+    ),
+    "the receiver closes everything at once": in_the_receiver(
+        "from receiver import ledger; "
+        "ledger._is_closed = lambda c, _: c.execute('SELECT 1 FROM closed').fetchone() is not None"
+    ),
+    "the receiver refuses a second close": in_the_receiver(
+        "from receiver import ledger as l; log = l._log; "
+        "l._log = lambda c, r, o: log(c, r, o) if not l._is_closed(c, o) else 1 / 0"
+    ),
+    "the receiver knows identities": in_the_receiver(
+        "from receiver import ledger as l; apply = l.apply; "
+        "l.apply = lambda c, r, p: {'reply': 'closed'} if c.execute('SELECT 1 FROM effect "
+        "WHERE operation_id = ?', (r['operation'],)).fetchone() else apply(c, r, p)"
+    ),
+    "any line is a permit": in_the_receiver(
+        "import receiver.__main__ as m; "
+        "m._ask = lambda _: (m._write({'reply': 'holding'}), sys.stdin.buffer.readline())"
+    ),
     "one-effect": removing(moves, "one_effect", _nothing),
     "silence-decides-nothing": removing(moves, "resolving", _everything_resolves),
     "silence is taken for never sent": removing(sender, "_send", _failed_means_nothing_left),
