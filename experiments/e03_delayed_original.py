@@ -192,8 +192,7 @@ def raced(
     """Let both end, and decide by the closing answer."""
     apply = arrive()
     closing.finish()
-    assert closing.reply is not None
-    facts = snapshot_from(order.query, closing.reply["snapshot"])
+    facts = snapshot_from(order.query, (closing.reply or {}).get("snapshot"))
     with scene.ledger() as ledger:
         verdict = decide(ledger, order, facts)
     return {"apply": apply, "verdict": verdict, **judged(scene)}
@@ -214,10 +213,10 @@ def empty_means_absent(lab: Lab) -> dict[str, Any]:
     scene = lab.scene("empty means absent", unsafe=True)
     original = scene.held()
     order = ordered(scene, original)
-    assert not scene.receiver().snapshot(order.query).effects
+    read = classify(scene.receiver().snapshot(order.query))
     unsafe.flip_state(scene.sender, order.operation_id, "not_applied")
     original.grant()
-    return judged(scene)
+    return {"read": read.value, **judged(scene)}
 
 
 def first_match_is_final(lab: Lab) -> dict[str, Any]:
@@ -240,8 +239,8 @@ def forgotten_close(lab: Lab) -> dict[str, Any]:
     original = scene.held()
     order = ordered(scene, original)
     close_and_decide(scene, order, scene.receiver())
-    assert unsafe.forget_closes(scene.receiver_file) == 1
-    return {"late original": original.grant(), **judged(scene)}
+    purged = unsafe.forget_closes(scene.receiver_file)
+    return {"purged": purged, "late original": original.grant(), **judged(scene)}
 
 
 def judged(scene: Scene) -> dict[str, Any]:

@@ -74,7 +74,8 @@ def _trial(lab: Lab) -> tuple[Callable[[], object], Callable[[], object]]:
     request = json.dumps(apply_request(operation.query)).encode() + b"\n"
 
     def trial() -> None:
-        assert scene.raw_reply(request, crash="after_commit") == b""
+        reply = scene.raw_reply(request, crash="after_commit")
+        assert reply == b"", reply
         Ledger(scene.sender).close()
 
     def bare() -> None:

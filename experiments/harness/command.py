@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,9 @@ def main(argv: list[str], *, results: Path) -> int:
     except CannotRun as error:
         print(f"run_experiment.py: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read this went away, and Python shall not say so once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         print("run_experiment.py: interrupted; nothing was left behind", file=sys.stderr)
         return 130
@@ -164,5 +168,5 @@ def write(path: Path, results: Any) -> None:
 
 
 def say(text: str) -> int:
-    print(text)
+    print(text, flush=True)
     return 0

@@ -8,7 +8,7 @@ from reconcile import EffectPolicy, Query, Receipt, Snapshot
 from reconcile.flows.process_receiver import apply_request
 
 from .plain import IDENTITY, POLICY, receiver_command
-from .processes import Child
+from .processes import Child, FaultNotDelivered
 
 if TYPE_CHECKING:
     from .scene import Scene
@@ -45,7 +45,8 @@ class Held:
         self.child.ask(request)
         if self._at is not None:
             said = self.child.hear()
-            assert said == {"reply": "holding"}, said
+            if said != {"reply": "holding"}:
+                raise FaultNotDelivered(f"it was to hold at {self._at}, and said {said}")
             self.scene.trace.at("receiver", f"holds {self._operation_id} at {self._at}")
 
     def grant(self) -> str:

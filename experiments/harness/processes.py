@@ -37,6 +37,10 @@ def command(module: str, *words: str) -> list[str]:
     return [sys.executable, *ISOLATED, "-c", boot, root_of(module.split(".")[0]), *words]
 
 
+class FaultNotDelivered(AssertionError):
+    """Raised if a process was told to end, or to wait, and did not: the run shows nothing."""
+
+
 class Child:
     """A process that we talk to by the line. A run that hits the time limit fails loudly."""
 
@@ -64,6 +68,12 @@ class Child:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         return json.loads(line) if line.endswith(b"\n") else None
+
+    def must_die(self, status: int) -> None:
+        """Wait for its end. Raises FaultNotDelivered if it said anything, or ended otherwise."""
+        said, ended = self.hear(), self.end()
+        if said is not None or ended != status:
+            raise FaultNotDelivered(f"it said {said} and ended with {ended}, not {status}")
 
     def close_input(self) -> None:
         """Let it read end of file."""

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 from reconcile import EffectPolicy, ProcessReceiver, Query, Receipt, Receiver, Snapshot
 
 from . import oracle
+from .processes import FaultNotDelivered
 
 if TYPE_CHECKING:
     from .scene import Scene
 
 CRASH_EXIT = 23
-
-
-class FaultNotDelivered(AssertionError):
-    """Raised if a process was told to end at a point and did not: the run shows nothing."""
 
 
 class Traced:
