@@ -34,6 +34,7 @@ from experiments.tests.case_compensation import (  # noqa: E402
 )
 from experiments.tests.case_course import (  # noqa: E402
     Chapters,
+    FirstUse,
     Readme,
 )
 from experiments.tests.case_evidence import (  # noqa: E402
@@ -119,6 +120,7 @@ __all__ = [
     "FilesThatAreNoLedger",
     "FilesThatAreNotOurs",
     "FirstOpens",
+    "FirstUse",
     "FlagsAreNeverRaised",
     "FormulaOfIdentity",
     "FortyEightCells",

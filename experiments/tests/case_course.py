@@ -14,8 +14,10 @@ from typing import Any
 from unittest import mock
 
 from experiments import CHAPTERS
+from experiments.first_use import order_vanilla
 from experiments.harness import command, compare
 from experiments.report.tables import where_it_broke
+from experiments.tests.base import LabCase
 from reconcile import State
 from reconcile.ledger.store import SQLITE_FLOOR
 
@@ -217,6 +219,18 @@ class Readme(unittest.TestCase):
                 path = ROOT / name if "/" in name else folder / name
                 self.assertTrue(path.exists(), name)
                 folder = path.parent
+
+
+class FirstUse(LabCase):
+    def test_the_first_program_of_the_readme_orders_once_and_says_what_is_known(self) -> None:
+        """C2: its listing runs: not established, then nothing is sent; elsewhere confirmed."""
+        scene, other = self.lab.scene("lost"), self.lab.scene("answered")
+        said = order_vanilla(scene.sender, scene.receiver(crash="after_commit"), 6)
+        self.assertEqual(said, "not established; now: query, close, escalate")
+        said = order_vanilla(scene.sender, scene.receiver(), 6)
+        self.assertEqual(said, "already unknown; nothing was sent")
+        self.assertEqual(sum(scene.effects().values()), 1)
+        self.assertEqual(order_vanilla(other.sender, other.receiver(), 6), "confirmed")
 
 
 def doc(name: str) -> str:
