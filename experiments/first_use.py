@@ -21,6 +21,7 @@ def order_vanilla(file: Path, supplier: Receiver, tubs: int) -> str:
         if order.state is not State.PREPARED:  # an earlier run asked for the same thing
             return f"already {order.state.value}; nothing was sent"
         seen = dispatch(ledger, order.operation_id, supplier)
+    outcome, allowed = seen.outcome.value, [action.value for action in seen.next_actions]
     if seen.outcome is State.UNKNOWN:  # not an error, and not a reason to order again
-        return f"not established; now: {', '.join(action.value for action in seen.next_actions)}"
-    return seen.outcome.value
+        return f"not established; now: {', '.join(allowed)}"
+    return outcome
