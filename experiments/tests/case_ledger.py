@@ -1070,6 +1070,10 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
     "obligation_is_the_only_open_one": (
         (_insert("obligation", "number, 2, 0, 0, NULL", "open"),),
     ),
+    "obligation_begins_with_unknown": (
+        (_insert("obligation", "number, 2, 0, 0, NULL", "paid"),),
+        (_insert("obligation", "number, 2, 0, 0, 1", "paid"),),
+    ),
     "obligation_ends_once": (
         (f"UPDATE obligation SET ended_ms = NULL WHERE {_of('paid')}",),
         (f"UPDATE obligation SET ended_ms = ended_ms + 1 WHERE {_of('paid')}",),

@@ -188,6 +188,11 @@ CREATE TRIGGER obligation_is_the_only_open_one BEFORE INSERT ON obligation
 WHEN EXISTS (SELECT 1 FROM obligation WHERE operation = NEW.operation AND ended_ms IS NULL)
 BEGIN SELECT RAISE(ABORT, 'obligation: the question is open already'); END;
 
+CREATE TRIGGER obligation_begins_with_unknown BEFORE INSERT ON obligation
+WHEN NEW.ended_ms IS NOT NULL
+  OR NOT EXISTS (SELECT 1 FROM operation WHERE number = NEW.operation AND state = 'unknown')
+BEGIN SELECT RAISE(ABORT, 'obligation: opened by an announcement alone'); END;
+
 CREATE TRIGGER obligation_ends_once BEFORE UPDATE ON obligation WHEN OLD.ended_ms IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'obligation: an ended question stays ended'); END;
 
