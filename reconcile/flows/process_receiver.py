@@ -77,19 +77,15 @@ class ProcessReceiver:
         ):
             raise Malformed("limit_s", "needs a number of seconds above 0")
         self.argv = [os.fspath(word) for word in words]
-        self.identity, self.epoch = (
-            checks.text("identity", identity),
-            checks.whole("epoch", epoch, least=1),
-        )
+        self.identity = checks.text("identity", identity)
+        self.epoch = checks.whole("epoch", epoch, least=1)
         self.policy = EffectPolicy() if policy is None else policy
         checks.instance("policy", self.policy, EffectPolicy)
-        self.limit_s, self.last_exit = limit_s, None
-
-    last_exit: int | None
+        self.limit_s = limit_s
+        self.last_exit: int | None = None
 
     def send(self, query: Query) -> Receipt | None:
-        """Send the request once. None if no receipt came: the process was silent, or answered
-        `closed`.
+        """Send the request once. None if no receipt came: it was silent, or answered `closed`.
 
         Raises NotSent if the process could not be started; Malformed if what came back is no reply
         at all.
@@ -102,9 +98,7 @@ class ProcessReceiver:
         return receipt_from(reply.get("receipt"))
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
-        """Read, or close and read. Raises NotSent, NoReply or Malformed if no snapshot came
-        back.
-        """
+        """Read, or close and read. Raises NotSent, NoReply or Malformed if none came back."""
         checks.flag("close", close)
         reply = self._exchange(snapshot_request(query, close=close))
         if reply is None:
@@ -139,6 +133,7 @@ class ProcessReceiver:
         deadline = time.monotonic() + self.limit_s
         talk = _Talk(process, request)
         try:
+            talk.start()
             talk.join(self.limit_s)
             if not talk.is_alive():  # it has said what it says; let it tidy up
                 with suppress(subprocess.TimeoutExpired):
@@ -146,22 +141,21 @@ class ProcessReceiver:
         finally:  # an interrupt, too, leaves no process behind
             _end_group(process)
             self.last_exit = process.wait()
-            talk.join(LAST_S)
+            if talk.ident is not None:  # None: no thread could be had
+                talk.join(LAST_S)
         return talk.line
 
 
 class _Talk(threading.Thread):
-    """Writes the request and reads one line, in a thread, since pipes have no time limit of their
-    own.
+    """Writes the request and reads one line. In a thread, since pipes have no time limit.
 
-    The thread owns the pipes. A process that left the group and holds them cannot hold up the
+    It owns the pipes. A process that left the group and holds them cannot hold up the
     caller.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], request: bytes) -> None:
         super().__init__(daemon=True)
         self._process, self._request, self.line = process, request, b""
-        self.start()
 
     def run(self) -> None:
         stdin, stdout = self._process.stdin, self._process.stdout
