@@ -1,6 +1,4 @@
-"""The chapters, in reading order. Each is a module whose docstring is the chapter and whose `run`
-is the proof.
-"""
+"""The chapters, in reading order: the docstring is the chapter, `run` is the proof."""
 
 CHAPTERS = (
     "e01_lost_receipt",

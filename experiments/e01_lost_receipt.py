@@ -192,9 +192,7 @@ def receipt_bytes(lab: Lab, query: Any) -> int:
 
 
 def control(lab: Lab) -> str:
-    """The same pipe and the same exit status, with the crash just after the receipt was
-    written.
-    """
+    """The same pipe and the same exit status, with the crash just after the receipt."""
     scene = lab.scene("control")
     with scene.ledger() as ledger:
         receiver = scene.receiver(crash="after_receipt")

@@ -232,9 +232,7 @@ def first_match_is_final(lab: Lab) -> dict[str, Any]:
 
 
 def forgotten_close(lab: Lab) -> dict[str, Any]:
-    """The unsafe twin is at the receiver: it purges its close marks, and the original comes
-    late.
-    """
+    """The unsafe twin is the receiver: it purges its close marks, and the original comes."""
     scene = lab.scene("forgotten close", unsafe=True)
     original = scene.held()
     order = ordered(scene, original)

@@ -95,9 +95,7 @@ FAULT_SHOWS = ("overclaim",)
 
 
 def run(lab: Lab) -> dict[str, Any]:
-    """All cells, malformed and foreign answers, a lookup that claims too much, and the unsafe
-    twin.
-    """
+    """All cells, malformed and foreign answers, a lookup that claims too much, the unsafe twin."""
     scene = lab.scene()
     with scene.ledger() as ledger:
         order = unanswered(scene, ledger, "order", POLICY)
@@ -129,9 +127,7 @@ def unanswered(scene: Scene, ledger: Ledger, work: str, policy: EffectPolicy) ->
 
 
 def cells(query: Query) -> Iterator[Snapshot]:
-    """None, one, or two rows; payload and scope vary for one; each with every setting of the
-    flags.
-    """
+    """None, one or two rows, payload and scope varying for one, under every setting of flags."""
     exact = Effect(
         effect_id="e1",
         operation_id=query.operation_id,

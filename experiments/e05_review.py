@@ -81,9 +81,7 @@ FAULT_SHOWS = ("lost acknowledgement",)
 
 
 def run(lab: Lab) -> dict[str, Any]:
-    """Two reviewers in both orders, every statement failing, a lost acknowledgement, and the
-    twin.
-    """
+    """Two reviewers in both orders, every statement failing, a lost acknowledgement, a twin."""
     scene = lab.scene("ada first")
     return {
         "orders": {

@@ -88,9 +88,7 @@ FAULT_SHOWS = ("refund", "trace")
 
 
 def run(lab: Lab) -> dict[str, Any]:
-    """Approvals that are not exact, the refund that is unknown, an incident, and the unsafe
-    twin.
-    """
+    """Approvals that are not exact, a refund that is unknown, an incident, the unsafe twin."""
     scene = lab.scene()
     with scene.ledger() as ledger:
         refused, charge = before_confirmed(scene, ledger)
@@ -163,9 +161,7 @@ def find_out(ledger: Ledger, operation_id: str, receiver: Receiver) -> State:
 
 
 def lose_and_find_out(lab: Lab, scene: Scene, ledger: Ledger, refund: Operation) -> dict[str, Any]:
-    """The refund is sent, its receipt is lost, a retry is refused, and its own question is
-    asked.
-    """
+    """The refund loses its receipt, a retry is refused, and its own question is asked."""
     seen = dispatch(ledger, refund.operation_id, scene.receiver(crash=lab.fault("after_commit")))
     answers = scene.receiver()
     return {
@@ -179,9 +175,7 @@ def lose_and_find_out(lab: Lab, scene: Scene, ledger: Ledger, refund: Operation)
 
 
 def incident(lab: Lab) -> dict[str, Any]:
-    """The channel doubles the charge at a receiver that cannot know; an approval stands
-    already.
-    """
+    """The channel doubles the charge at a receiver that cannot know, after an approval."""
     scene = lab.scene("incident", unsafe=True)  # two effects are what this scene is about
     receiver = scene.near()
     with scene.ledger() as ledger:

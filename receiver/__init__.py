@@ -1,3 +1,1 @@
-"""The other side: an independent process with its own file. It has no idea what the sender
-knows.
-"""
+"""The other side: a process with its own file. It has no idea what the sender knows."""

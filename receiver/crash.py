@@ -8,9 +8,7 @@ EXIT = 23
 
 
 class Points:
-    """Passed by every request. `after_commit` is the lost receipt: the effect stands, and no byte
-    leaves.
-    """
+    """Passed by every request. At `after_commit` the effect stands, and no byte leaves."""
 
     def __init__(self, crash=None, hold=None, ask=None):
         self.crash, self.hold, self._ask = crash, hold, ask

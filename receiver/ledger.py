@@ -49,9 +49,7 @@ def _fill(connection, identity):
 
 
 def open_file(path):
-    """Open an existing receiver file. A missing one is never made here: an empty answer would be a
-    lie.
-    """
+    """Open an existing receiver file; one made here would answer with a lie."""
     if not os.path.isfile(path):
         raise Refused(f"{path}: no such file; make it with --create IDENTITY")
     connection = _connect(path)
@@ -102,9 +100,7 @@ def apply(connection, request, points=Points()):
 
 
 def snapshot(connection, request, points=Points()):
-    """Every row of one operation. With `close`, its mark is written first, in the same
-    transaction.
-    """
+    """Every row of one operation. With `close`, its mark is written first, in one transaction."""
     operation_id, close = request["operation"], request["close"]
     identity, epoch = _check_target(connection, request)
     if close:

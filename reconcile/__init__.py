@@ -1,6 +1,4 @@
-"""A request leaves, the reply never comes. The honest record is *unknown*, until evidence ends
-it.
-"""
+"""A request leaves, the reply never comes. The honest record is *unknown*, until evidence."""
 
 from .flows.compensation import approve_compensation
 from .flows.process_receiver import ProcessReceiver

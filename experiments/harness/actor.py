@@ -1,5 +1,4 @@
-"""A sender that is a process of its own, so that it can really die. It is given a plan and
-follows it.
+"""A sender that is a process of its own, so that it can really die. It follows a plan.
 
 The plan is one JSON object: the sender's `file`, the `receiver` command, the `clock` to start
 from, the `steps` (order, decide), and the fault: `at` and `how`, as in `faults`. It says one JSON

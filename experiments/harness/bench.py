@@ -65,9 +65,7 @@ def _in_turn(rounds: int, *things: Callable[[], object]) -> list[float]:
 
 
 def _trial(lab: Lab) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Start a receiver, let it commit and die, open the sender's file again; and a start of
-    nothing.
-    """
+    """A receiver that commits and dies, the sender's file opened again; and a bare start."""
     scene = lab.scene("trial", unsafe=True)  # one operation, sent in every round
     with scene.ledger() as ledger:
         operation = prepare(ledger, scene.near(), work_id="trial", **CHARGE)
@@ -106,9 +104,7 @@ class _Instant:
 
 
 def _commits(lab: Lab) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Orders through the library; and the same rows in the same three commits each, by bare
-    SQL.
-    """
+    """Orders through the library; and the same rows in the same commits, by bare SQL."""
     scene, bare, numbers = lab.scene("ours", unsafe=True), lab.scene("bare", unsafe=True), count(1)
     instant = _Instant()
 

@@ -1,6 +1,4 @@
-"""Compare two results more strictly than `==`: every key, every type, every order inside a
-list.
-"""
+"""Compare two results more strictly than `==`: keys, types, and the order inside lists."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Break the sender from outside: at the k-th statement, or on either side of a send, on one
-counter.
+"""Break the sender from outside: at a statement or either side of a send, on one counter.
 
 Two seams are enough, because the library asks SQLite in one way only and reaches a receiver in
 one way only. A statement is made to fail by SQLite itself: by its authorizer, which refuses the
@@ -23,8 +22,7 @@ HOW = ("exit", "exit_after", "deny", "interrupt")
 
 
 class Fault:
-    """One fault at one point. `at` counts from 0, or names a point; None injects nothing and
-    counts.
+    """One fault at one point. `at` counts from 0, or names a point; None only counts.
 
     `how`: exit (the process ends before the point), exit_after (just after it), deny or interrupt
     (SQLite fails the statement). `delivered` says whether it happened, and `points` names what
@@ -43,9 +41,7 @@ class Fault:
         return self.at is not None and self.at in (len(self.points) - 1, point)
 
     def around(self, point: str) -> bool:
-        """Pass a point; end the process if it is to end before it. True: it is to end, or fail,
-        at it.
-        """
+        """Pass a point; end the process if it is to end before it. True: it is to fail at it."""
         due = self._due(point)
         if due and self.how == "exit":
             os._exit(EXIT)

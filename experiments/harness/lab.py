@@ -1,6 +1,4 @@
-"""The lab: what a chapter is given. Fresh files, processes, permits, a clock that only rises, and
-traces.
-"""
+"""The lab, which a chapter is given: files, processes, a clock that only rises, traces."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ class Lab:
         return None if self.neutral else point
 
     def scene(self, name: str = "run", *, unsafe: bool = False) -> Scene:
-        """Fresh files. The receiver's is a copy of a template; the sender's is made when it is
-        opened.
-        """
+        """Fresh files: the receiver's copied from a template, the sender's made when opened."""
         folder = self._folder / name.replace(" ", "-")
         folder.mkdir()
         shutil.copyfile(self._template, folder / "receiver.db")
@@ -66,9 +62,7 @@ class Lab:
         return scene
 
     def close(self, *, judge: bool = True) -> None:
-        """End what is left and remove the files. Raises LeftBehind if there was anything to
-        end.
-        """
+        """End what is left and remove the files. Raises LeftBehind if anything was left."""
         left = [f"{len(scene.opened)} open connections" for scene in self.scenes if scene.opened]
         for scene in self.scenes:
             for connection in tuple(scene.opened):

@@ -1,6 +1,4 @@
-"""Receivers that lose something on the way, and short processes that answer what they are told
-to.
-"""
+"""Receivers that lose something on the way, and processes that answer as they are told."""
 
 from __future__ import annotations
 
@@ -34,8 +32,6 @@ class LosesRequest(LosesReceipt):
 
 
 def answering(line: bytes, *, status: int = 0) -> list[str]:
-    """The command of a process that reads one request, writes these bytes, and ends with this
-    status.
-    """
+    """The command of a process that reads a request, writes these bytes, and ends like this."""
     words = f"import os, sys; sys.stdin.readline(); os.write(1, {line!r}); os._exit({status})"
     return [sys.executable, *ISOLATED, "-c", words]

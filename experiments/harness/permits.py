@@ -37,9 +37,7 @@ class Held:
         raise NotImplementedError("this one carries a request, and nobody waits for it")
 
     def start(self, request: dict[str, Any]) -> None:
-        """Write the request; with a hold point, wait until the process says that it holds
-        there.
-        """
+        """Write the request; with a hold point, wait until the process says that it holds."""
         self._operation_id = request["operation"]
         self.scene.trace.at("sender", f"{_verb(request)} {self._operation_id}", to="receiver")
         self.child.ask(request)
@@ -54,9 +52,7 @@ class Held:
         return self.finish(f"permit {self._operation_id}\n".encode())
 
     def finish(self, line: bytes = b"") -> str:
-        """Write a line, if any, close standard input, wait for the end; what the reply was, in a
-        word.
-        """
+        """Write a line, if any, close standard input, wait for the end; the reply in a word."""
         if not self.child.ended:
             if line:
                 self.scene.trace.at(

@@ -1,6 +1,4 @@
-"""The plain receiver, as its sender knows it: how it is started, what it is called, what it
-guarantees.
-"""
+"""The plain receiver, as its sender knows it: its command, its name, its guarantees."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""How a process of ours is started, and how it is talked to: isolated, by the line, and never
-left behind.
+"""How a process of ours is started and talked to: isolated, by the line, never left behind.
 
 An isolated interpreter (`-I -S`) inherits no `PYTHON*` setting, no site files and no working
 directory. The root of the packages is *appended* to its path: put first, it would let a stray

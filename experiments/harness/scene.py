@@ -38,9 +38,7 @@ CHARGE: dict[str, Any] = {"kind": "charge", "payload": {"pence": 1500}, "subject
 
 
 class Scene:
-    """Fresh files, with operations named by role. `unsafe`: its files are meant to be
-    rejected.
-    """
+    """Fresh files, operations named by role. `unsafe`: the files are meant to be rejected."""
 
     def __init__(self, lab: Lab, folder: Path, *, unsafe: bool) -> None:
         self.lab, self.unsafe = lab, unsafe
@@ -73,9 +71,7 @@ class Scene:
         return InProcessReceiver(self.receiver_file, identity=IDENTITY, policy=policy)
 
     def held(self, *, at: str | None = "before_begin") -> Held:
-        """The receiver as a process that nobody waits for: it holds at a point, or goes on by
-        itself.
-        """
+        """The receiver as a process that nobody waits for; it holds at a point, if any."""
         held = Held(self, at=at)
         self.lab.children.append(held.child)
         return held

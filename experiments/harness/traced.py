@@ -1,6 +1,4 @@
-"""A receiver that puts on the trace what passes it, and asserts that an injected crash was
-delivered.
-"""
+"""A receiver that traces what passes it, and asserts that a crash was delivered."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the library refuses, done anyway: the unsafe twins, so that their damage can be seen and
-counted.
+"""What the library refuses, done anyway: the unsafe twins, and the damage they do.
 
 They write past the library, with its triggers dropped, as a program that trusts its habits would
 write.
@@ -29,9 +28,7 @@ def flip_state(
 def append_decision(
     sender: Path, operation_id: str, *, target: str, version: int, actor: str
 ) -> None:
-    """Append a verdict whose update matched no row: the newest line of the log contradicts the
-    state.
-    """
+    """Append a verdict whose update matched no row: the log contradicts the state."""
     with closing(sqlite3.connect(sender, isolation_level=None)) as connection:
         _drop_triggers(connection, "decision")
         connection.execute(

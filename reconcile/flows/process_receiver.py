@@ -1,5 +1,4 @@
-"""A receiver that is a process: started for one request, one JSON line in, at most one JSON line
-out.
+"""A receiver that is a process, started for one request: one JSON line in, at most one out.
 
 Three habits of pipes are kept out. Reading ends at the first line, since waiting for end of file
 waits for every grandchild that holds the pipe. The process leads a group of its own, which is
@@ -172,9 +171,7 @@ class _Talk(threading.Thread):
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End the process and all it started. On Windows, where there are no such groups, the process
-    alone.
-    """
+    """End the process and all it started; on Windows, without such groups, the process alone."""
     try:
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

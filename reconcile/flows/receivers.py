@@ -1,6 +1,4 @@
-"""The seam: how a request leaves, and what may come back. Every receiver, near or far, stands
-behind it.
-"""
+"""The seam: how a request leaves, and what may come back. Every receiver stands behind it."""
 
 from __future__ import annotations
 
@@ -31,14 +29,10 @@ class Receiver(Protocol):
     def policy(self) -> EffectPolicy: ...
 
     def send(self, query: Query) -> Receipt | None:
-        """Send the request once. A receipt, or None if the request left and no receipt came
-        back.
-        """
+        """Send the request once. A receipt, or None if it left and none came back."""
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
-        """Read every row of the operation. With `close`, close it first, in the same transaction
-        there.
-        """
+        """Read every row of the operation. With `close`, close and read in one transaction."""
 
 
 def check_receiver(receiver: object) -> None:

@@ -59,8 +59,7 @@ def close(
 def reconcile(
     ledger: Ledger, operation_id: str, snapshot: Snapshot, *, reviewer: str, expected_version: int
 ) -> Decision:
-    """Decide by a resolving snapshot: confirmed, or not applied. State, version and evidence go
-    together.
+    """Decide by a resolving snapshot: confirmed, or not applied, with its evidence.
 
     `expected_version` is the one the reviewer saw. The same call again returns the stored
     decision, marked as repeated, since the acknowledgement of its commit may have been lost.

@@ -80,8 +80,7 @@ def record(tx: Tx, move: Move, *, attempt: int | None = None) -> Decision:
 def repeat_of(
     tx: Tx, operation: Operation, snapshot: Snapshot, *, reviewer: str, expected_version: int
 ) -> Decision | None:
-    """The stored decision, if this very one was written before and only its acknowledgement was
-    lost.
+    """The stored decision, if this very one was written and its acknowledgement was lost.
 
     The same: reviewer, evidence to the letter, and version it was decided at. None if there is
     none such.

@@ -158,9 +158,7 @@ class Ledger:
         return True
 
     def _use_wal(self) -> None:
-        """The switch to WAL does not wait for a lock, and BEGIN IMMEDIATE does: wait there, and
-        ask again.
-        """
+        """The switch to WAL waits for no lock; BEGIN IMMEDIATE does: wait there, ask again."""
         for _ in range(WAL_TRIES):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -189,9 +187,7 @@ class Ledger:
 
     @contextmanager
     def reading(self) -> Iterator[Tx]:
-        """One consistent view. It takes no write lock and leaves nothing. Raises as transaction()
-        does.
-        """
+        """One consistent view: no write lock, and nothing left. Raises as transaction() does."""
         with self._unit("BEGIN", "ROLLBACK", clock=self._clock) as tx:
             yield tx
 

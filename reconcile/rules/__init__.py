@@ -1,3 +1,1 @@
-"""What is true: pure functions and values. No file, clock, randomness or SQL is reached from
-here.
-"""
+"""What is true: pure functions and values. No file, clock, randomness or SQL."""

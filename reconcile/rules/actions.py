@@ -1,6 +1,4 @@
-"""What is allowed now. A pure function of what is recorded; an unsafe action is simply not in the
-answer.
-"""
+"""What is allowed now: a pure function. An unsafe action is simply not in its answer."""
 
 from __future__ import annotations
 
@@ -46,8 +44,7 @@ class Transport(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a caller learns from one dispatch: how the call went and what is known, as two separate
-    facts.
+    """What a caller learns from one dispatch: how the call went, and, apart, what is known.
 
     `receiver_reference` is the receiver's own id of the effect, None while it is not known.
     `authoritative` is true when the outcome is final. `next_actions` never holds a decision.
@@ -62,8 +59,7 @@ class ToolResult:
 
 
 def next_actions(operation: Operation, *, now_ms: int) -> tuple[Action, ...]:
-    """Every action that is allowed on this operation now, in the order of `Action`, decisions
-    included.
+    """Every action allowed on this operation now, decisions included, in the order of `Action`.
 
     Every unresolved state has one that resolves or escalates, so that nothing wedges.
     Raises Malformed if an argument is ill-typed.

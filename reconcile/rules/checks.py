@@ -1,6 +1,4 @@
-"""Values from outside, checked where they enter: each returns its value or names what is wrong
-with it.
-"""
+"""Values from outside, checked where they enter: returned as they are, or refused by name."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ def optional_text(place: str, value: object) -> str | None:
 
 
 def whole(place: str, value: object, *, least: int = INT_MIN, most: int = INT_MAX) -> int:
-    """An integer of at most 64 bits. Raises Malformed if it is a boolean, a float, or out of
-    range.
-    """
+    """An integer of at most 64 bits. Raises Malformed if it is anything else, or out of range."""
     if type(value) is not int:
         raise Malformed(place, f"needs a whole number, not {type(value).__name__}")
     if not least <= value <= most:

@@ -43,9 +43,7 @@ class UnknownOperation(ReconcileError):
 
 
 class IdentityTaken(ReconcileError):
-    """Raised if the same work, target and proposal were prepared before with other pinned
-    columns.
-    """
+    """Raised if the same work, target and proposal stand already with other pinned columns."""
 
     says = (
         "operation {operation_id} stands already with another {differs}: one work item has one "
@@ -109,9 +107,7 @@ class Unresolving(ReconcileError):
 
 
 class WrongReceiver(ReconcileError):
-    """Raised if a receiver is not the one, or not in the epoch, that the operation was prepared
-    for.
-    """
+    """Raised if a receiver, or its epoch, is not the one that the operation was prepared for."""
 
     says = (
         "the operation is for {expected}, this is {found}: nothing was sent; "
@@ -124,9 +120,7 @@ class WrongReceiver(ReconcileError):
 
 
 class WrongQuestion(ReconcileError):
-    """Raised if evidence answers about another operation, payload, kind, effect, receiver or
-    epoch.
-    """
+    """Raised if evidence answers another question, or comes from another receiver or epoch."""
 
     says = (
         "the evidence answers another question: {differs} differs; ask with this operation's query"
@@ -138,9 +132,7 @@ class WrongQuestion(ReconcileError):
 
 
 class Overclaimed(ReconcileError):
-    """Raised if a snapshot claims a flag that the policy pinned to the operation does not
-    declare.
-    """
+    """Raised if a snapshot claims a flag that the operation's pinned policy does not declare."""
 
     says = (
         "the snapshot claims to be {flags}, which the pinned policy {policy!r} does not declare: "
@@ -153,9 +145,7 @@ class Overclaimed(ReconcileError):
 
 
 class NoReply(ReconcileError):
-    """Raised if a receiver was asked and gave no usable answer. It is evidence of nothing; ask
-    again.
-    """
+    """Raised if a receiver gave no usable answer. It is evidence of nothing; ask again."""
 
     says = "{receiver!r} gave no usable answer ({why}): nothing is known from it; ask again"
 
@@ -208,9 +198,7 @@ class ClosingRefused(ReconcileError):
 
 
 class Unbound(ReconcileError):
-    """Raised if a compensation is not bound to the exact confirmed effect at the approved
-    version.
-    """
+    """Raised if a compensation is not bound to the confirmed effect at the approved version."""
 
     says = "effect {effect_id!r}: {why}"
 
@@ -236,9 +224,7 @@ class AlreadyApproved(ReconcileError):
 
 
 class LedgerMisused(ReconcileError):
-    """Raised if a ledger is used in a way it does not offer: nested, closed, or only for
-    looking.
-    """
+    """Raised if a ledger is used as it does not offer: nested, closed, or only for looking."""
 
     says = "{why}"
 
@@ -258,9 +244,7 @@ class ForeignFile(ReconcileError):
 
 
 class Busy(ReconcileError):
-    """Raised if the file stayed locked past the timeout. Nothing was written; trying again is
-    harmless.
-    """
+    """Raised if the file stayed locked past the timeout. Nothing was written; try again."""
 
     says = "{path}: locked for longer than {busy_ms} ms; nothing was written, try again"
 

@@ -1,5 +1,4 @@
-"""What is asked, and what is answered. A snapshot carries its question, so no answer is read for
-another.
+"""What is asked, and what is answered. A snapshot carries its question.
 
 These are the only two kinds of evidence. A *receipt* is the receiver's own statement about one
 operation. A *snapshot* is every row it has for that operation, read in one of its transactions,

@@ -23,9 +23,7 @@ _encode = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", "
 
 
 class Identity(NamedTuple):
-    """What names one operation: `operation_id`, 32 hex digits, and the `digest` of what is
-    proposed.
-    """
+    """What names one operation: `operation_id`, 32 hex digits, and the proposal's `digest`."""
 
     operation_id: str
     digest: str
@@ -51,8 +49,7 @@ def digest_of(text: str) -> str:
 
 
 def operation_identity(work_id: str, target: str, proposal: Mapping[str, object]) -> Identity:
-    """The identity of one proposal to one target within one work item; the same call gives the
-    same identity.
+    """The identity of one proposal to one target within one work item, the same at each call.
 
     digest = sha256(target, newline, canonical JSON); identity = uuid5(NAMESPACE_URL, work id,
     colon, digest). Both joins can be taken apart in one way only: canonical JSON holds no newline

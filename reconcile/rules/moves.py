@@ -1,5 +1,4 @@
-"""May this state move, and where to? Every writer asks here first, and so does whoever explores
-the protocol.
+"""May this state move, and where to? Whoever writes, or explores the protocol, asks here first.
 
 A guard takes what is recorded and what was seen, and returns a `Move` (or an `Incident`), or
 raises a refusal. The ledger writes what it returns and nothing else. The first half of this module

@@ -27,9 +27,7 @@ class State(Enum):
 
 
 class Cause(Enum):
-    """What entitles a move. Silence, age, exit status, missing rows and lost leases are not in
-    this list.
-    """
+    """What entitles a move. Silence, age, exit status and missing rows are not in this list."""
 
     ANNOUNCED = "announced"  # a request is about to leave
     NEVER_SENT = "never_sent"  # the call that owned the permission to send proves it unused

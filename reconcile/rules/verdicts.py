@@ -59,8 +59,7 @@ _SAYS = {
 
 
 def classify(snapshot: Snapshot) -> Verdict:
-    """The verdict of a snapshot. The order of its rows changes nothing, and for several no row is
-    picked.
+    """The verdict of a snapshot. The order of rows changes nothing; of several none is picked.
 
     Raises Malformed if the argument is no Snapshot; of every Snapshot it has a verdict.
     """
@@ -85,14 +84,10 @@ def classify(snapshot: Snapshot) -> Verdict:
 
 
 def proves_absence(snapshot: Snapshot) -> bool:
-    """absence-needs-closure: an empty answer is absence only if complete, authoritative and
-    closed.
-    """
+    """absence-needs-closure: empty is absence only if complete, authoritative and closed."""
     return snapshot.complete and snapshot.authoritative and snapshot.closed
 
 
 def proves_uniqueness(snapshot: Snapshot) -> bool:
-    """uniqueness-needs-closure: one match is the only one only if complete, authoritative and
-    closed.
-    """
+    """uniqueness-needs-closure: one is unique only if complete, authoritative and closed."""
     return snapshot.complete and snapshot.authoritative and snapshot.closed
