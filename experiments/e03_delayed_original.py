@@ -1,9 +1,9 @@
 """The delayed original.
 
 Incident
-    A gateway held a payment request for a minute. The client read the ledger, found nothing, paid
-    again, read once more and found exactly one payment. Everyone went home; then the gateway let
-    the first request through.
+    A gateway held a payment request for a minute. The client read the receiver's records, found
+    nothing, sent it again past all rules, read once more and found exactly one payment. Everyone
+    went home; then the gateway let the first request through.
 
 Observable result
     Without a close, the reads say `open.reads` = ["inconclusive", "exact_match_existence_only",
@@ -12,8 +12,9 @@ Observable result
     `closed.states.order` = "not_applied", and `closed.effects.order` = 0. Racing with a close, an
     apply that commits first is in the answer (`race.apply first.verdict` = "unique_exact_match"),
     and one that comes second is refused (`race.close first.verdict` = "terminal_absence"): there
-    are `race.apply first.effects.order` = 1 and `race.close first.effects.order` = 0 effects. A
-    year later the mark still stands: `a year later.late original` = "closed".
+    are `race.apply first.effects.order` = 1 and `race.close first.effects.order` = 0 effects. The
+    mark has no age, and the receiver no clock: a year later it still stands, with `a year
+    later.late original` = "closed".
 
 Predict
     1. An honest, complete, authoritative read finds nothing. Did it not happen?
@@ -23,11 +24,14 @@ Predict
        (a) Yes, one is what we wanted. *Misconception: the first match is final.*
        (b) No: the original can still make it two.
     3. A close and an apply race. How many outcomes are possible?
-       (a) Four. *Misconception: closing and reading are two steps.*
+       (a) Three: it may be absent in the answer and come later. *Misconception: closing and
+       reading are two steps.*
        (b) Two: in the answer, or refused.
 
 Run
     python3 run_experiment.py --show e03_delayed_original
+
+    It draws the schedule with a close; the others are in results.json.
 
 Read
     1. `receiver/__main__.py` `_ask` waits for the exact permit line.
@@ -35,14 +39,17 @@ Read
        transaction.
     3. `receiver/ledger.py` `apply` looks for the mark inside its own.
     4. `reconcile/rules/verdicts.py` `proves_absence` asks for all three flags.
-    5. `experiments/harness/permits.py` `Held` makes the order: no clock does.
+    5. `experiments/harness/permits.py` `Held` holds a request on its way: no clock makes the
+       order.
 
 Break it
-    Three habits are played to their end. "Empty means absent" records not_applied and the
-    original arrives: `twin.empty means absent.effects.order` = 1. "The first match is final"
-    confirms and the original arrives: `twin.first match is final.effects.order` = 2. A receiver
-    that purges its close marks lets a closed original in: `twin.forgotten close.effects.order` =
-    1. The oracle rejects all.
+    Two habits and a careless receiver are played to their end. "Empty means absent" records
+    not_applied and the original arrives: `twin.empty means absent.effects.order` = 1. "The first
+    match is final" confirms and the original arrives: `twin.first match is final.effects.order` =
+    2. A receiver that purges its close marks lets a closed original in: `twin.forgotten
+    close.effects.order` =
+    1. The oracle, a
+    check of both files, rejects all three.
 
 What this does not show
     A network that delays: here a process waits for a line. The flags simulate no replicated
@@ -166,7 +173,7 @@ def decide(ledger: Ledger, order: Operation, facts: Snapshot) -> str:
 
 
 def apply_first(lab: Lab) -> dict[str, Any]:
-    """The apply holds inside its transaction when the close arrives, which has to wait for it."""
+    """The apply holds inside its transaction: a close that is asked for can only follow it."""
     scene = lab.scene("apply first")
     original, closing = scene.held(at="before_commit"), scene.held(at=None)
     order = ordered(scene, original)
@@ -175,7 +182,7 @@ def apply_first(lab: Lab) -> dict[str, Any]:
 
 
 def close_first(lab: Lab) -> dict[str, Any]:
-    """The close holds inside its transaction when the apply arrives, which has to wait for it."""
+    """The close, past the library, holds inside its transaction: the apply can only follow it."""
     scene = lab.scene("close first")
     original, closing = scene.held(at=None), scene.held(at="before_commit")
     with scene.ledger() as ledger:
@@ -252,6 +259,6 @@ def line(result: dict[str, Any]) -> str:
         f"left open, the delayed original makes {result['open']['effects']['order']} effects; "
         f"closed, it is refused and the payment is {result['closed']['states']['order']} with "
         f"{result['closed']['effects']['order']}; racing with a close it is in the answer "
-        f"({result['race']['apply first']['effects']['order']}) or refused "
-        f"({result['race']['close first']['effects']['order']})"
+        f"({result['race']['apply first']['effects']['order']} effect) or refused "
+        f"({result['race']['close first']['effects']['order']} effects)"
     )

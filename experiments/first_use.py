@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
-from reconcile import Ledger, Receiver, State, dispatch, prepare
+from reconcile import EffectPolicy, Ledger, ProcessReceiver, Receiver, State, dispatch, prepare
 
 
 def order_vanilla(file: Path, supplier: Receiver, tubs: int) -> str:
@@ -25,3 +27,18 @@ def order_vanilla(file: Path, supplier: Receiver, tubs: int) -> str:
     if seen.outcome is State.UNKNOWN:  # not an error, and not a reason to order again
         return f"not established; now: {', '.join(allowed)}"
     return outcome
+
+
+def supplier(file: Path, *words: str) -> Receiver:
+    """The teaching receiver on a file that it makes if there is none."""
+    command = [sys.executable, "-m", "receiver", str(file)]
+    subprocess.run([*command, "--create", "plain"], stdin=subprocess.DEVNULL, check=True)
+    policy = EffectPolicy(read_complete=True, read_authoritative=True, can_close=True)
+    return ProcessReceiver([*command, *words], identity="plain", policy=policy)
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    loses_the_receipt = supplier(folder / "receiver.db", "--crash", "after_commit")
+    print(order_vanilla(folder / "sender.db", loses_the_receipt, 6))
+    print(f"look into it: python3 -m reconcile status {folder / 'sender.db'}")

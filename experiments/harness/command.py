@@ -36,8 +36,9 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(
         prog="run_experiment.py",
-        description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
+        description=ABOUT,
+        epilog=AFTER,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument(
         "names", nargs="*", metavar="NAME", help="chapters to run; none: all of them"
@@ -146,7 +147,8 @@ def known(name: str) -> str:
     """The name of a chapter. Raises CannotRun with the nearest right one if there is none such."""
     if name in CHAPTERS:
         return name
-    near = difflib.get_close_matches(name, CHAPTERS, n=1, cutoff=0.3)
+    near = [chapter for chapter in CHAPTERS if name and chapter.startswith(name)][:1]
+    near = near or difflib.get_close_matches(name, CHAPTERS, n=1, cutoff=0.3)
     hint = f"did you mean {near[0]}?" if near else "--list names them"
     raise CannotRun(f"no chapter {name!r}; {hint}")
 

@@ -52,7 +52,7 @@ class Scene:
     def ledger(self, **options: Any) -> Ledger:
         """Open the sender's file, watched, on the lab's clock."""
         if self.sender.exists():
-            self.trace.at("sender.db", "opened again")
+            self.trace.at("sender.db", "file opened again")
         options = {
             "clock": self.lab.clock,
             "factory": watching(self.trace, self.opened),

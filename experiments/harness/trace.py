@@ -59,7 +59,7 @@ _NOTES = (
         "SELECT operation_id, attempt, transport FROM attempt "
         "JOIN operation ON number = operation WHERE transport IS NOT NULL "
         "ORDER BY operation, attempt",
-        "{0}: the call went {2}",
+        "{0}: call recorded, {2}",
     ),
 )
 

@@ -8,6 +8,7 @@ from ..harness.trace import LANES
 
 AT = (9, 29, 49, 69)  # the column of each lane
 LEFT, RIGHT = 6, 79
+LEGEND = "* something happened there   x a process ends   | at the left: an operation is unknown"
 
 
 def draw(trace: list[dict[str, Any]]) -> str:
@@ -21,6 +22,7 @@ def draw(trace: list[dict[str, Any]]) -> str:
     for number, event in enumerate(trace, 1):
         _follow(waiting, event)
         lines += _event(number, event, "|" if waiting else " ")
+    lines += ["", LEGEND]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -38,7 +40,7 @@ def _event(number: int, event: dict[str, Any], bar: str) -> list[str]:
     start = AT[LANES.index(event["lane"])]
     if "to" in event:
         return _arrow(number, event["says"], start, AT[LANES.index(event["to"])], bar)
-    mark = "x" if "dies" in event["says"] else "*"
+    mark = "x" if event["says"].startswith("dies") else "*"
     return [_place(_lanes({start: mark}, number, bar), start, event["says"])]
 
 

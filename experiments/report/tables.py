@@ -45,7 +45,7 @@ def where_it_broke(results: dict[str, Any]) -> str:
     raced = results["e03_delayed_original"]["race"]["apply first"]
     rows.append(
         (
-            "request commits while the close waits",
+            "request commits before the close",
             raced["effects"]["order"],
             "",
             _code(raced["verdict"]),

@@ -222,7 +222,7 @@ class WhatTheCommandsSay(CommandCase):
             operation.digest,
             "prepared -> unknown (version 2), cause announced",
             "attempt 1 announced; the call: sent",
-            "asked to close for audit, allowed by ann",
+            "close requested, purpose: audit, allowed by ann",
             "allowed next",
         )
 

@@ -28,12 +28,12 @@ def approve_compensation(
 ) -> Operation:
     """Approve one compensation of one confirmed effect, and prepare it; send it with `dispatch`.
 
-    It goes to the original's receiver under the original's pinned policy. The approval is bound to
-    the effect, the original and its version: an incident meanwhile makes it stale, and approving
-    again at the new version withdraws the stale draft. The same approval again returns the stored
-    operation while it is live; once it ended without effect, another one begins. Raises
-    UnknownOperation, Malformed, StaleVersion, Unbound, or AlreadyApproved while another approval
-    of this effect is live.
+    It goes to the original's receiver under the original's pinned policy. The approval is bound
+    to the effect, the original and its version: an incident meanwhile makes it stale, and
+    approving again at the new version withdraws the stale draft. The same approval again returns
+    the stored operation while it is live; once it ended without effect, another one begins.
+    Raises UnknownOperation, Malformed, StaleVersion, Unbound, or AlreadyApproved while another
+    approval of this effect is live.
     """
     checks.instance("ledger", ledger, Ledger)
     words = {"operation_id": operation_id, "effect_id": effect_id, "approver": approver}

@@ -52,9 +52,10 @@ def snapshot_request(query: Query, *, close: bool) -> dict[str, object]:
 class ProcessReceiver:
     """Starts `argv` for each call. `limit_s` bounds a call; one that it ended proves nothing.
 
-    `last_exit` is the exit status of the last process, for people: no state depends on it. It is
-    None before the first call. One thread uses a receiver at a time. Raises Malformed if an
-    argument is ill-typed.
+    `policy` says what the receiver guarantees, and is pinned to what is prepared for it; without
+    one nothing is promised, and no snapshot of it can resolve anything. `last_exit` is the exit
+    status of the last process, for people: no state depends on it. It is None before the first
+    call. One thread uses a receiver at a time. Raises Malformed if an argument is ill-typed.
     """
 
     def __init__(
@@ -86,8 +87,8 @@ class ProcessReceiver:
     def send(self, query: Query) -> Receipt | None:
         """Send the request once. None if no receipt came: it was silent, or answered `closed`.
 
-        Raises NotSent if the process could not be started; Malformed if what came back is no reply
-        at all.
+        Raises NotSent if the process could not be started; Malformed if what came back is no
+        reply at all.
         """
         reply = self._exchange(apply_request(query))
         if reply is None or reply.get("reply") == "closed":
@@ -101,7 +102,7 @@ class ProcessReceiver:
         checks.flag("close", close)
         reply = self._exchange(snapshot_request(query, close=close))
         if reply is None:
-            raise NoReply(self.identity, "the process ended without a line")
+            raise NoReply(self.identity, f"no whole line came; exit status {self.last_exit}")
         if reply.get("reply") != "snapshot":
             raise NoReply(self.identity, _short(reply))
         return snapshot_from(query, reply.get("snapshot"))

@@ -14,9 +14,10 @@ class Receiver(Protocol):
     """One other side. `identity` and `epoch` are pinned to each operation prepared for it, and so
     is `policy`.
 
-    It bounds its own calls in time. `send` raises NotSent only if it can prove that not one byte
-    left; any other exception, of whatever class, proves nothing. A keyed receiver also has
-    `lookup(query) -> Receipt | None`, where None proves nothing.
+    A fault of an adapter looks like a lost reply, so try `send` by itself first. It bounds its
+    own calls in time. `send` raises NotSent only if it can prove that not one byte left; any
+    other exception, of whatever class, proves nothing. A keyed receiver also has `lookup(query)
+    -> Receipt | None`, where None proves nothing.
     """
 
     @property
@@ -73,13 +74,14 @@ class UnavailableReceiver:
 
 
 def closing_read(receiver: Receiver, query: Query) -> Snapshot:
-    """Ask a receiver to close and read. Whatever goes wrong in an adapter is raised as NoReply."""
+    """Ask a receiver to close and read. Whatever goes wrong in an adapter is raised as
+    NoReply."""
     try:
         snapshot = receiver.snapshot(query, close=True)
     except ReconcileError:
         raise
     except Exception as error:
-        raise NoReply(receiver.identity, type(error).__name__) from error
+        raise NoReply(receiver.identity, f"{type(error).__name__}: {error}") from error
     if not isinstance(snapshot, Snapshot):
         raise NoReply(
             receiver.identity, f"it returned a {type(snapshot).__name__}, not a Snapshot"

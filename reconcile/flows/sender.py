@@ -107,7 +107,8 @@ def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None]:
 def _settle(
     tx: Tx, operation: Operation, attempt: int, transport: Transport, receipt: Receipt | None
 ) -> Operation:
-    """Write what the end of an attempt entitles to, often nothing; the operation as it is then."""
+    """Write what the end of an attempt entitles to, often nothing; the operation as it is
+    then."""
     if transport is Transport.NOT_SENT:
         entitled: moves.Move | moves.Incident | None = moves.never_sent(operation)
     else:

@@ -81,7 +81,7 @@ _HISTORY = (
     " FROM attempt WHERE operation = ? ORDER BY attempt",
     "SELECT received_ms, 'receipt of attempt ' || attempt"
     " FROM receipt WHERE operation = ? ORDER BY attempt",
-    "SELECT asked_ms, 'asked to close for ' || purpose || ', allowed by ' || authorized_by"
+    "SELECT asked_ms, 'close requested, purpose: ' || purpose || ', allowed by ' || authorized_by"
     " FROM close_request WHERE operation = ? ORDER BY asked",
     "SELECT observed_ms, 'observed: ' || verdict"
     " FROM observation WHERE operation = ? ORDER BY seen",

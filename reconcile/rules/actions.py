@@ -70,7 +70,8 @@ def next_actions(operation: Operation, *, now_ms: int) -> tuple[Action, ...]:
     if state is State.PREPARED:
         return (Action.DISPATCH,) if is_bound(operation) else (Action.ESCALATE,)
     if state in UNRESOLVED:
-        reviewed = state in (State.UNKNOWN, State.PENDING)
+        # Only a closed snapshot resolves, and only a policy that declares closing lets one in.
+        reviewed = state in (State.UNKNOWN, State.PENDING) and operation.policy.can_close
         return tuple(
             action
             for action, offered in (

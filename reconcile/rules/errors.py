@@ -136,7 +136,7 @@ class Overclaimed(ReconcileError):
 
     says = (
         "the snapshot claims to be {flags}, which the pinned policy {policy!r} does not declare: "
-        "lower the flag; a caller may never raise one"
+        "lower the flag, which a caller may never raise; a forgotten policy is not mended later"
     )
 
     def __init__(self, flags: str, policy: str) -> None:
