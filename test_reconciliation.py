@@ -65,6 +65,7 @@ from experiments.tests.case_ledger import (  # noqa: E402
     Refusals,
     Transactions,
     Waiting,
+    WhatBecomesOfTheFile,
 )
 from experiments.tests.case_moves import (  # noqa: E402
     BadArguments,
@@ -163,6 +164,7 @@ __all__ = [
     "TransportIsNotOutcome",
     "TwoSides",
     "Waiting",
+    "WhatBecomesOfTheFile",
     "WhatIsAllowedNow",
     "WhatTheCommandsSay",
     "WhereLedgersMayStand",

@@ -84,6 +84,10 @@ def main(argv: list[str], *, results: Path) -> int:
     except BrokenPipeError:  # whoever read this went away, and Python shall not say so once more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        print(f"run_experiment.py: {error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
     except KeyboardInterrupt:
         print("run_experiment.py: interrupted; nothing was left behind", file=sys.stderr)
         return 130

@@ -78,10 +78,12 @@ class Lab:
                 if not scene.unsafe and scene.sender.exists()
                 for line in scene.findings()
             ]
-        if self._keep is not None:
-            ignore = shutil.ignore_patterns(self._template.name)
-            shutil.copytree(self._folder, self._keep, ignore=ignore, dirs_exist_ok=True)
-        shutil.rmtree(self._folder)
+        try:
+            if self._keep is not None:
+                ignore = shutil.ignore_patterns(self._template.name)
+                shutil.copytree(self._folder, self._keep, ignore=ignore, dirs_exist_ok=True)
+        finally:
+            shutil.rmtree(self._folder)
         if left and judge:
             raise LeftBehind("; ".join(left))
 

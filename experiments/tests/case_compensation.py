@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.harness import oracle
-from experiments.harness.scene import refusal
+from experiments.harness.plain import IDENTITY, POLICY
+from experiments.harness.scene import CHARGE, refusal
 from experiments.tests.base import LabCase, LosesRequest
 from reconcile import (
     Operation,
+    Query,
+    Receipt,
+    Snapshot,
     approve_compensation,
     close,
     dispatch,
     look,
     observe,
     operation_identity,
+    prepare,
     reconcile,
 )
 
@@ -117,6 +122,28 @@ class Approval(LabCase):
             refusal(lambda: self.approve(other, effect_id=self.charge.effect_id)), "Unbound"
         )
 
+    def test_one_effect_of_two_operations_is_compensated_once(self) -> None:
+        """K1: a receiver that gives one id to two operations cannot have it amended twice."""
+        first, second = (
+            self.confirmed_as(f"twin {number}", "their#1") for number in ("one", "two")
+        )
+        self.approve(first)
+        self.assertEqual(refusal(self.approve, second), "AlreadyApproved")
+
+    def test_a_compensation_is_never_confirmed_by_the_effect_that_it_amends(self) -> None:
+        """K5: a receipt that names the amended effect is kept, and it stays unknown."""
+        refund = self.approve()
+        self.scene.name(refund, "refund")
+        seen = dispatch(self.ledger, refund.operation_id, Names(str(self.charge.effect_id)))
+        self.assertEqual(seen.outcome.value, "unknown")
+
+    def confirmed_as(self, work_id: str, effect_id: str) -> Operation:
+        """An operation that its receiver accepted under this effect id."""
+        self.scene.unsafe = True  # the receiver's file knows nothing of it
+        made = prepare(self.ledger, Names(effect_id), work_id=work_id, **CHARGE)
+        dispatch(self.ledger, made.operation_id, Names(effect_id))
+        return look(self.ledger, made.operation_id)
+
     def test_another_approval_follows_only_one_that_ended_without_effect(self) -> None:
         """K1: the next ordinal, and so another identity; after a confirmed one there is none."""
         refund = self.approve()
@@ -160,3 +187,27 @@ class Approval(LabCase):
         before = self.scene.contacts()
         said = refusal(lambda: dispatch(self.ledger, "forged", self.scene.near()))
         self.assertEqual((said, self.scene.contacts()), ("Unbound", before))
+
+
+class Names:
+    """A receiver that accepts everything under one effect id."""
+
+    identity, epoch, policy = IDENTITY, 1, POLICY
+
+    def __init__(self, effect_id: str) -> None:
+        self._effect_id = effect_id
+
+    def send(self, query: Query) -> Receipt:
+        return Receipt(
+            operation_id=query.operation_id,
+            status="accepted",
+            effect_id=self._effect_id,
+            kind=query.kind,
+            payload=query.payload,
+            compensates=query.compensates,
+            receiver=IDENTITY,
+            epoch=1,
+        )
+
+    def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
+        raise NotImplementedError("nobody asks it")

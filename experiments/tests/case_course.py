@@ -213,7 +213,9 @@ class Readme(unittest.TestCase):
         """C2: and every chapter is named, in reading order."""
         self.assertEqual(tuple(re.findall(r"\]\(experiments/(\w+)\.py\)", self.text)), CHAPTERS)
         tour = self.text.split("## The modules")[1].split("\n## ")[0]
-        for item in re.split(r"^\d+\. ", tour, flags=re.M)[1:]:
+        items = re.split(r"^\d+\. ", tour, flags=re.M)[1:]
+        self.assertTrue(items)
+        for item in items:
             folder = ROOT
             for name in re.findall(r"`([\w/]+(?:\.py|\.sql|/))`", item):
                 path = ROOT / name if "/" in name else folder / name

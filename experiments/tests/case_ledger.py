@@ -20,6 +20,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import reconcile as library
 from experiments.harness import oracle
@@ -392,6 +393,56 @@ class Transactions(LabCase):
                 self.scene.sender, "SELECT body FROM policy WHERE number < 9"
             )
         ]
+
+
+class WhatBecomesOfTheFile(LabCase):
+    """R4: a ledger writes only to the file and in the process that opened it."""
+
+    def test_a_ledger_whose_file_was_replaced_sends_nothing_more(self) -> None:
+        """R4, L5: moved, removed or replaced while it was open, it is refused by name."""
+        scene = self.lab.scene()
+        with scene.ledger() as ledger:
+            operation = prepare(ledger, scene.near(), **ORDER)
+            os.replace(scene.sender, scene.sender.with_name("moved.db"))
+            with self.assertRaisesRegex(errors.StorageFailed, "moved, replaced or removed"):
+                dispatch(ledger, operation.operation_id, scene.near())
+            os.replace(scene.sender.with_name("moved.db"), scene.sender)
+        self.assertEqual(scene.contacts(), [])
+
+    def test_a_ledger_opened_before_a_fork_is_refused_in_the_child(self) -> None:
+        """R4, L5: two processes on one connection would lose rows of each other."""
+        scene = self.lab.scene()
+        with scene.ledger() as ledger:
+            operation = prepare(ledger, scene.near(), **ORDER)
+            with (
+                mock.patch.object(os, "getpid", return_value=-1),
+                self.assertRaisesRegex(errors.LedgerMisused, "fork"),
+            ):
+                dispatch(ledger, operation.operation_id, scene.near())
+        self.assertEqual(scene.contacts(), [])
+
+    def test_an_interrupt_just_after_begin_leaves_a_ledger_that_works(self) -> None:
+        """R4: the write lock is given back, and the next call is served."""
+        scene = self.lab.scene()
+        with scene.ledger(factory=InterruptedBegin) as ledger:
+            InterruptedBegin.due = True
+            with self.assertRaises(KeyboardInterrupt):
+                prepare(ledger, scene.near(), **ORDER)
+            prepare(ledger, scene.near(), **ORDER)
+        self.assertEqual(len(oracle.states(scene.sender)), 1)
+
+
+class InterruptedBegin(sqlite3.Connection):
+    """The interrupt comes when BEGIN IMMEDIATE has its lock and has not returned yet."""
+
+    due = False
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        cursor = super().execute(sql, *values)
+        if sql == "BEGIN IMMEDIATE" and InterruptedBegin.due:
+            InterruptedBegin.due = False
+            raise KeyboardInterrupt
+        return cursor
 
 
 class Waiting(LabCase):

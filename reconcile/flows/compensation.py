@@ -11,7 +11,7 @@ from ..ledger import approvals, decisions, operations
 from ..ledger.store import Ledger
 from ..ledger.tx import Tx
 from ..rules import bindings, checks, moves
-from ..rules.identity import canonical_json, operation_identity, proposal_of
+from ..rules.identity import canonical_json, operation_identity, payload_text, proposal_of
 from ..rules.operation import Binding, Operation
 from ..rules.states import State
 
@@ -41,11 +41,12 @@ def approve_compensation(
         checks.text(name, value)
     checks.whole("expected_version", expected_version, least=1)
     canonical_json(proposal_of(kind, payload, effect_id))  # refused before the file is touched
+    text = payload_text(payload)
     with ledger.transaction() as tx:
         original = operations.read(tx, operation_id)
         latest = approvals.latest(tx, original, effect_id)
         if latest is not None and not bindings.superseded(latest):
-            asked = (approver, expected_version, kind, canonical_json(payload))
+            asked = (operation_id, approver, expected_version, kind, text)
             if latest.binding is not None and asked == _approved(latest, latest.binding):
                 return latest
         binding = moves.approve(
@@ -61,8 +62,9 @@ def approve_compensation(
         return _prepare(tx, original, binding, kind, payload)
 
 
-def _approved(compensation: Operation, bound: Binding) -> tuple[str, int, str, str]:
-    return bound.approver, bound.approved_version, compensation.kind, compensation.payload
+def _approved(compensation: Operation, bound: Binding) -> tuple[str, str, int, str, str]:
+    looked_at = (bound.original_id, bound.approver, bound.approved_version)
+    return *looked_at, compensation.kind, compensation.payload
 
 
 def _prepare(
@@ -79,7 +81,7 @@ def _prepare(
         target=original.target,
         epoch=original.epoch,
         kind=kind,
-        payload=canonical_json(payload),
+        payload=payload_text(payload),
         subject=original.subject,
         scope=original.scope,
         policy=original.policy,

@@ -22,7 +22,7 @@ from ..rules.errors import Malformed, NoReply, NotSent
 from ..rules.evidence import Query, Receipt, Snapshot, receipt_from, snapshot_from
 from ..rules.policy import EffectPolicy
 
-LONGEST_LINE = 1 << 24  # bytes; a reply without an end is no reply
+LONGEST_LINE = 1 << 26  # bytes; a reply without an end is no reply
 TIDY_S = 5.0  # how long a process may live on after its reply, within its limit
 LAST_S = 0.5  # how long a pipe is waited for whose process was ended: it may be held elsewhere
 

@@ -43,7 +43,9 @@ def check_receiver(receiver: object) -> None:
             raise Malformed("receiver", f"needs a receiver, with {name}(); it is {receiver!r}")
     checks.text("receiver.identity", getattr(receiver, "identity", None))
     checks.whole("receiver.epoch", getattr(receiver, "epoch", None), least=1)
-    checks.instance("receiver.policy", getattr(receiver, "policy", None), EffectPolicy)
+    policy = getattr(receiver, "policy", None)
+    if type(policy) is not EffectPolicy:  # a subclass could not be read again from the file
+        raise Malformed("receiver.policy", f"needs an EffectPolicy, not {type(policy).__name__}")
 
 
 class UnavailableReceiver:
@@ -82,7 +84,7 @@ def closing_read(receiver: Receiver, query: Query) -> Snapshot:
         raise
     except Exception as error:
         raise NoReply(receiver.identity, f"{type(error).__name__}: {error}") from error
-    if not isinstance(snapshot, Snapshot):
+    if type(snapshot) is not Snapshot:
         raise NoReply(
             receiver.identity, f"it returned a {type(snapshot).__name__}, not a Snapshot"
         )

@@ -10,7 +10,7 @@ from ..ledger.tx import Tx
 from ..rules import checks, errors, moves
 from ..rules.actions import ToolResult, Transport, tool_result
 from ..rules.evidence import Query, Receipt
-from ..rules.identity import canonical_json, operation_identity, proposal_of
+from ..rules.identity import operation_identity, payload_text, proposal_of
 from ..rules.operation import Operation, Scope
 from .receivers import Receiver, check_receiver
 
@@ -38,7 +38,7 @@ def prepare(
     checks.text("kind", kind)
     checks.text("subject", subject)
     identity = operation_identity(work_id, receiver.identity, proposal_of(kind, payload, None))
-    whose = _scope(scope)
+    whose, text = _scope(scope), payload_text(payload)
     with ledger.transaction() as tx:
         stored = operations.find(tx, identity.operation_id)
         if stored is None:
@@ -49,7 +49,7 @@ def prepare(
                 target=receiver.identity,
                 epoch=receiver.epoch,
                 kind=kind,
-                payload=canonical_json(payload),
+                payload=text,
                 subject=subject,
                 scope=whose,
                 policy=receiver.policy,
@@ -88,7 +88,7 @@ def dispatch(ledger: Ledger, operation_id: str, receiver: Receiver) -> ToolResul
             operations.end_attempt(tx, operation, attempt, transport, receipt)
             known = _settle(tx, operations.read(tx, operation_id), attempt, transport, receipt)
             return tool_result(known, transport, now_ms=tx.now_ms)
-    except errors.ReconcileError as error:
+    except Exception as error:  # a clock, say, of whatever class: what came back must not be lost
         raise errors.NotRecorded(operation_id, transport.value, str(error), receipt) from error
 
 
@@ -101,7 +101,7 @@ def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None]:
         return Transport.TRANSPORT_FAILED, None
     if reply is None:
         return Transport.SENT, None
-    return Transport.RESPONSE_RECEIVED, reply if isinstance(reply, Receipt) else None
+    return Transport.RESPONSE_RECEIVED, reply if type(reply) is Receipt else None
 
 
 def _settle(

@@ -8,11 +8,16 @@ from .tx import Tx
 
 
 def latest(tx: Tx, original: Operation, effect_id: str) -> Operation | None:
-    """The last compensation approved for this effect; None if there was none."""
+    """The last compensation approved for this effect of this receiver; None if there was none.
+
+    Looked for by the effect, whatever operation it was confirmed for: a receiver may give one id
+    to two operations, and it must not be compensated twice.
+    """
     row = tx.execute(
-        "SELECT operation FROM approval WHERE original = ? AND effect_id = ? "
-        "ORDER BY ordinal DESC LIMIT 1",
-        (original.number, effect_id),
+        "SELECT a.operation FROM approval a JOIN operation o ON o.number = a.original "
+        "WHERE a.effect_id = ? AND o.target = ? AND o.epoch = ? "
+        "ORDER BY a.approved_ms DESC, a.operation DESC LIMIT 1",
+        (effect_id, original.target, original.epoch),
     ).fetchone()
     return None if row is None else operations.read_all(tx, [row[0]])[0]
 

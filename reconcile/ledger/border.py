@@ -8,12 +8,12 @@ from pathlib import Path
 from ..rules import errors
 
 
-def ours(error: sqlite3.Error, path: Path, busy_ms: int) -> errors.ReconcileError:
+def ours(error: Exception, path: Path, busy_ms: int) -> errors.ReconcileError:
     """The library's error for one of sqlite3, by its text: 3.10 has no codes on exceptions."""
     why = str(error)
     if is_lock(error):
         return errors.Busy(str(path), busy_ms)
-    if "not a database" in why:
+    if isinstance(error, UnicodeDecodeError) or "not a database" in why:
         return errors.ForeignFile(str(path), "is no ledger: it is of another kind, or damaged")
     if isinstance(error, sqlite3.ProgrammingError):
         return errors.LedgerMisused(why)
@@ -25,7 +25,7 @@ def ours(error: sqlite3.Error, path: Path, busy_ms: int) -> errors.ReconcileErro
     return errors.StorageFailed(str(path), why)
 
 
-def is_lock(error: sqlite3.Error) -> bool:
+def is_lock(error: Exception) -> bool:
     """Whether another connection holds the file, so that trying again may help."""
     held = "locked" in str(error) or "busy" in str(error)
     return isinstance(error, sqlite3.OperationalError) and held

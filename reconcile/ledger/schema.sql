@@ -44,6 +44,7 @@ CREATE TABLE approval (
     approver TEXT NOT NULL CHECK (approver <> ''),
     approved_ms INTEGER NOT NULL,
     UNIQUE (original, effect_id, ordinal));
+CREATE INDEX approval_effect ON approval (effect_id);
 
 -- One sending. The row is written before the request leaves; how the call went, after.
 CREATE TABLE attempt (
@@ -172,7 +173,8 @@ BEGIN SELECT RAISE(ABORT, 'approval: binds a confirmed effect at its version'); 
 
 CREATE TRIGGER approval_is_the_only_live_one BEFORE INSERT ON approval
 WHEN EXISTS (SELECT 1 FROM approval a JOIN operation c ON c.number = a.operation
-             WHERE a.original = NEW.original AND a.effect_id = NEW.effect_id
+             JOIN operation n ON n.number = NEW.original
+             WHERE c.target = n.target AND c.epoch = n.epoch AND a.effect_id = NEW.effect_id
                AND c.state NOT IN ('not_applied', 'rejected', 'revoked'))
 BEGIN SELECT RAISE(ABORT, 'approval: the effect has a live one'); END;
 

@@ -90,6 +90,8 @@ class Ledger:
             raise errors.Malformed("clock", "needs a function that gives UTC milliseconds")
         self._busy_ms = checks.whole("busy_ms", busy_ms, least=0, most=LONGEST_WAIT_MS)
         self._clock, self._looking, self._closed = clock, looking, False
+        self._pid, self._inside = os.getpid(), False
+        self._file: tuple[int, int] | None = None
         self._policies: dict[int, EffectPolicy] = {}
         self.path = Path(named).absolute()  # a later change of directory must not move the ledger
         try:
@@ -117,7 +119,8 @@ class Ledger:
             raise border.ours(error, self.path, self._busy_ms) from error
         try:
             self._open()
-        except sqlite3.Error as error:
+            self._file = self._there()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             self._connection.close()
             raise border.ours(error, self.path, self._busy_ms) from error
         except BaseException:
@@ -159,12 +162,13 @@ class Ledger:
 
     def _use_wal(self) -> None:
         """The switch to WAL waits for no lock; BEGIN IMMEDIATE does: wait there, ask again."""
+        deadline = time.monotonic() + self._busy_ms / 1000
         for _ in range(WAL_TRIES):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
                 return
             except sqlite3.OperationalError as error:
-                if not border.is_lock(error):
+                if not border.is_lock(error) or time.monotonic() > deadline:
                     raise
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._connection.execute("ROLLBACK")
@@ -193,23 +197,47 @@ class Ledger:
 
     @contextmanager
     def _unit(self, begin: str, end: str, *, clock: Callable[[], int]) -> Iterator[Tx]:
-        if self._closed:
-            raise errors.LedgerMisused(f"{self.path} is closed: open it again")
+        self._still_ours()
+        if self._inside:
+            raise errors.LedgerMisused("a transaction is open in this ledger: they do not nest")
         try:
-            if self._connection.in_transaction:
-                raise errors.LedgerMisused(
-                    "a transaction is open in this ledger: they do not nest"
-                )
             now_ms = checks.whole("clock", clock())
-            self._connection.execute(begin)
             try:
+                self._inside = True
+                if (
+                    self._connection.in_transaction
+                ):  # an interrupt cut the end of the last one short
+                    self._connection.execute("ROLLBACK")
+                self._connection.execute(begin)
                 yield Tx(self._connection, now_ms, self._policies)
                 self._connection.execute(end)
             except BaseException:
                 self._undo()
                 raise
-        except sqlite3.Error as error:
+            finally:
+                self._inside = False
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged file garbles error texts
             raise border.ours(error, self.path, self._busy_ms) from error
+
+    def _still_ours(self) -> None:
+        """Raises LedgerMisused in a forked child, StorageFailed if the file is another one now."""
+        if self._closed:
+            raise errors.LedgerMisused(f"{self.path} is closed: open it again")
+        if os.getpid() != self._pid:
+            raise errors.LedgerMisused(
+                f"{self.path} was opened before a fork: open it in the child"
+            )
+        if self._file is not None and self._file != self._there():
+            why = (
+                "was moved, replaced or removed while it was open: close it and look for the file"
+            )
+            raise errors.StorageFailed(str(self.path), why)
+
+    def _there(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            found = os.stat(self.path)
+            return found.st_dev, found.st_ino
+        return None
 
     def _undo(self) -> None:
         self._policies.clear()  # what was read may be undone, too

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from . import checks
 from .errors import Malformed
 
+LONGEST_PAYLOAD = 1 << 22  # characters: an answer with several such rows is still one line
 DEEPEST = 64  # a bound of our own: the parser's differs between Python versions
 _encode = json.JSONEncoder(ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode
 
@@ -41,6 +42,16 @@ def canonical_json(value: object) -> str:
 def fields_of(value: Any) -> dict[str, object]:
     """The fields of a dataclass by name, as they are: asdict() would copy every part of them."""
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+def payload_text(payload: Mapping[str, object]) -> str:
+    """The canonical text of a payload. Raises Malformed if it is too long for a reply."""
+    text = canonical_json(payload)
+    if len(text) > LONGEST_PAYLOAD:
+        raise Malformed(
+            "payload", f"is longer than {LONGEST_PAYLOAD} characters; send a reference"
+        )
+    return text
 
 
 def digest_of(text: str) -> str:

@@ -98,6 +98,11 @@ def receipt_answers(operation: Operation, receipt: Receipt) -> bool:
     return receipt.query == operation.query
 
 
+def own_effect(operation: Operation, effect_id: str | None) -> bool:
+    """compensation-is-an-effect: a compensation is never the effect that it amends."""
+    return effect_id is None or effect_id != operation.compensates
+
+
 def within_policy(operation: Operation, snapshot: Snapshot) -> None:
     """Evidence is never trusted beyond what its receiver declared. Raises Overclaimed if it is.
 
@@ -184,7 +189,8 @@ def settle(operation: Operation, receipt: Receipt) -> Move | Incident | None:
     if not receipt_answers(operation, receipt):
         return None
     target = OUTCOME_OF[receipt.status]
-    if operation.may_have_left == 1 and is_legal(operation.state, target, Cause.RECEIPT):
+    speaks = operation.may_have_left == 1 and own_effect(operation, receipt.effect_id)
+    if speaks and is_legal(operation.state, target, Cause.RECEIPT):
         move = _move(operation, target, Cause.RECEIPT, SENDER)
         return replace(move, effect_id=receipt.effect_id, receipt=receipt)
     return final_stays_final(operation, receipt)
@@ -213,6 +219,8 @@ def decide(
     one_decision_per_version(operation, expected_version)
     verdict, target = resolving(snapshot)
     effect_id = snapshot.effects[0].effect_id if snapshot.effects else None
+    if not own_effect(operation, effect_id):
+        raise errors.WrongQuestion("the effect, which is the one that is amended,")
     move = _move(operation, target, Cause.EVIDENCE, reviewer)
     return replace(move, verdict=verdict, effect_id=effect_id, snapshot=snapshot)
 
