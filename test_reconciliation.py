@@ -93,6 +93,7 @@ from experiments.tests.case_receiver import (  # noqa: E402
 from experiments.tests.case_runner import (  # noqa: E402
     Commands,
     Comparison,
+    FaultsStrike,
     Tests,
 )
 from experiments.tests.case_statements import (  # noqa: E402
@@ -118,6 +119,7 @@ __all__ = [
     "Evidence",
     "EvidenceAnswersItsOwnQuestion",
     "ExitStatusDecidesNothing",
+    "FaultsStrike",
     "FilesThatAreNoLedger",
     "FilesThatAreNotOurs",
     "FirstOpens",

@@ -112,10 +112,7 @@ CLAIMS: tuple[Claim, ...] = (
             "test_no_byte_of_the_receipt_arrives_and_the_same_pipe_would_have_carried_it",
             "case_receiver.TheLostReceipt.test_not_one_byte_of_a_lost_receipt_reaches_the_sender",
         ),
-        results=(
-            "e01_lost_receipt.receipt bytes",
-            "e01_lost_receipt.control",
-        ),
+        results=("e01_lost_receipt.receipt bytes", "e01_lost_receipt.control"),
         fault="the crash is left out",
     ),
     Claim(
@@ -134,10 +131,7 @@ CLAIMS: tuple[Claim, ...] = (
             "case_chapters.LostReceipt."
             "test_a_second_dispatch_is_refused_before_the_receiver_is_contacted",
         ),
-        results=(
-            "e01_lost_receipt.second dispatch",
-            "e01_lost_receipt.contacts after refusal",
-        ),
+        results=("e01_lost_receipt.second dispatch", "e01_lost_receipt.contacts after refusal"),
         fault="one-effect",
     ),
     Claim(
@@ -170,10 +164,7 @@ CLAIMS: tuple[Claim, ...] = (
         "L9",
         "Three worlds leave one sender file, equal in every row, over zero, zero and one effect.",
         tests=("case_chapters.ThreeWorlds.test_three_worlds_leave_one_sender_file",),
-        results=(
-            "e02_three_worlds.worlds",
-            "e02_three_worlds.sender files identical",
-        ),
+        results=("e02_three_worlds.worlds", "e02_three_worlds.sender files identical"),
         fault="the crash is left out",
     ),
     Claim(
@@ -248,10 +239,7 @@ CLAIMS: tuple[Claim, ...] = (
             "case_evidence.ConstructionRefusesWhatCannotBeClassified."
             "test_a_flag_is_a_boolean_and_nothing_that_looks_like_one",
         ),
-        results=(
-            "e04_evidence.malformed",
-            "e04_evidence.foreign",
-        ),
+        results=("e04_evidence.malformed", "e04_evidence.foreign"),
         fault="mismatch-never-resolves",
     ),
     Claim(
@@ -306,10 +294,7 @@ CLAIMS: tuple[Claim, ...] = (
             "case_chapters.DelayedOriginal.test_a_year_later_the_late_original_is_still_refused",
             "case_receiver.ReadingAndClosing.test_a_late_original_is_refused_a_year_later",
         ),
-        results=(
-            "e03_delayed_original.a year later",
-            "e03_delayed_original.twin.forgotten close",
-        ),
+        results=("e03_delayed_original.a year later", "e03_delayed_original.twin.forgotten close"),
         fault="the receiver forgets its close marks",
     ),
     Claim(
@@ -370,14 +355,13 @@ CLAIMS: tuple[Claim, ...] = (
         "R2",
         "State, version and evidence commit together.",
         tests=(
+            "case_statements.TheFailingStatement."
+            "test_reconcile_writes_state_version_and_evidence_or_nothing",
             "case_moves.ReviewHasItsConditions.test_state_version_and_evidence_are_one_row",
             "case_chapters.Review.test_no_failing_statement_leaves_half_a_decision",
         ),
-        results=(
-            "e05_review.every statement",
-            "e05_review.trigger on the evidence",
-        ),
-        fault="the file has no triggers",
+        results=("e05_review.every statement", "e05_review.trigger on the evidence"),
+        fault="the file commits every statement",
     ),
     Claim(
         "R3",
@@ -488,10 +472,7 @@ CLAIMS: tuple[Claim, ...] = (
             "case_chapters.Compensation."
             "test_whatever_is_not_the_exact_approval_is_refused_before_contact",
         ),
-        results=(
-            "e06_compensation.refused",
-            "e06_compensation.contacts before the refund",
-        ),
+        results=("e06_compensation.refused", "e06_compensation.contacts before the refund"),
         fault="every approval is superseded",
     ),
     Claim(
@@ -504,10 +485,7 @@ CLAIMS: tuple[Claim, ...] = (
             "case_chapters.Compensation."
             "test_the_compensation_is_a_new_effect_and_the_original_still_stands",
         ),
-        results=(
-            "e01_lost_receipt.refund",
-            "e06_compensation.refund",
-        ),
+        results=("e01_lost_receipt.refund", "e06_compensation.refund"),
         fault="the crash is left out",
     ),
     Claim(

@@ -109,11 +109,15 @@ FAULT_SHOWS = ("open",)
 def run(lab: Lab) -> dict[str, Any]:
     """The schedule without and with a close, the race in both orders, and three habits."""
     scene = lab.scene("closed")
-    return {
+    told = {
         "open": left_open(lab),
         "closed": closed(scene),
         "race": {"apply first": apply_first(lab), "close first": close_first(lab)},
         "a year later": a_year_later(lab),
+    }
+    return {
+        **told,
+        "oracle": lab.findings(),
         "twin": {
             "empty means absent": empty_means_absent(lab),
             "first match is final": first_match_is_final(lab),

@@ -83,7 +83,7 @@ FAULT_SHOWS = ("lost acknowledgement",)
 def run(lab: Lab) -> dict[str, Any]:
     """Two reviewers in both orders, every statement failing, a lost acknowledgement, a twin."""
     scene = lab.scene("ada first")
-    return {
+    told = {
         "orders": {
             "ada first": two_reviewers(scene, "ada", "bob"),
             "bob first": two_reviewers(lab.scene("bob first"), "bob", "ada"),
@@ -91,6 +91,10 @@ def run(lab: Lab) -> dict[str, Any]:
         "every statement": every_statement(lab),
         "trigger on the evidence": refused_by_a_trigger(lab),
         "lost acknowledgement": lost_acknowledgement(lab),
+    }
+    return {
+        **told,
+        "oracle": lab.findings(),
         "twin": {"verdict without a move": verdict_without_a_move(lab)},
         "trace": scene.trace.to_json(),
     }

@@ -18,7 +18,7 @@ YEAR_MS = 365 * 24 * 3600 * 1000
 
 
 class LeftBehind(AssertionError):
-    """Raised if a connection or a process outlives its lab, or files hold what cannot be true."""
+    """Raised if something outlives its lab, cannot be true of its files, or did not strike."""
 
 
 class Lab:
@@ -61,6 +61,11 @@ class Lab:
         self.scenes.append(scene)
         return scene
 
+    def findings(self) -> list[str]:
+        """What the oracle finds in the files of every scene that is not meant to be rejected."""
+        safe = [scene for scene in self.scenes if not scene.unsafe and scene.sender.exists()]
+        return [line for scene in safe for line in scene.findings()]
+
     def close(self, *, judge: bool = True) -> None:
         """End what is left and remove the files. Raises LeftBehind if anything was left."""
         left = [f"{len(scene.opened)} open connections" for scene in self.scenes if scene.opened]
@@ -72,12 +77,8 @@ class Lab:
                 left.append("a living process")
                 child.kill()
         if judge:
-            left += [
-                line
-                for scene in self.scenes
-                if not scene.unsafe and scene.sender.exists()
-                for line in scene.findings()
-            ]
+            left += [line for scene in self.scenes for line in scene.undelivered]
+            left += self.findings()
         try:
             if self._keep is not None:
                 ignore = shutil.ignore_patterns(self._template.name)

@@ -8,7 +8,7 @@ from reconcile import EffectPolicy, Query, Receipt, Snapshot
 from reconcile.flows.process_receiver import apply_request
 
 from .plain import IDENTITY, POLICY, receiver_command
-from .processes import Child, FaultNotDelivered
+from .processes import Child
 
 if TYPE_CHECKING:
     from .scene import Scene
@@ -26,7 +26,7 @@ class Held:
         self.identity, self.epoch = IDENTITY, 1
         self.policy: EffectPolicy = POLICY
         self.reply: dict[str, Any] | None = None
-        self.scene, self._at, self._operation_id = scene, at, ""
+        self.scene, self.at, self._operation_id = scene, at, ""
 
     def send(self, query: Query) -> Receipt | None:
         """Send, see it arrive, and give up waiting."""
@@ -41,11 +41,13 @@ class Held:
         self._operation_id = request["operation"]
         self.scene.trace.at("sender", f"{_verb(request)} {self._operation_id}", to="receiver")
         self.child.ask(request)
-        if self._at is not None:
+        if self.at is not None:
             said = self.child.hear()
             if said != {"reply": "holding"}:
-                raise FaultNotDelivered(f"it was to hold at {self._at}, and said {said}")
-            self.scene.trace.at("receiver", f"holds {self._operation_id} at {self._at}")
+                # Not raised: dispatch takes whatever a send raises for a call that failed.
+                self.scene.undelivered.append(f"it was to hold at {self.at}, and said {said}")
+                return
+            self.scene.trace.at("receiver", f"holds {self._operation_id} at {self.at}")
 
     def grant(self) -> str:
         """Write the exact permit and finish. Granting again changes nothing."""

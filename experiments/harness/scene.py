@@ -45,6 +45,7 @@ class Scene:
         self.sender, self.receiver_file = folder / "sender.db", folder / "receiver.db"
         self.trace = Trace()
         self.opened: list[sqlite3.Connection] = []
+        self.undelivered: list[str] = []  # faults that were named and did not happen
         self._seen: set[str] = set()
 
     # --- acting ---------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ class Chapter:
 
     def test_the_oracle_accepts_every_run_and_rejects_every_unsafe_twin(self) -> None:
         """V6: a reader that imports neither side tells the one from the other."""
-        self.assertEqual(self.result.get("oracle", []), [])
+        self.assertEqual(self.result["oracle"], [])
         for name, twin in self.result["twin"].items():
             rejected = twin.get("oracle", twin.get("rejected by the oracle"))
             self.assertTrue(rejected, f"{name}: the oracle accepts its files")

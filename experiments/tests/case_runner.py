@@ -13,7 +13,10 @@ from pathlib import Path
 
 from experiments import CHAPTERS
 from experiments.harness.compare import differences, from_text, to_text
+from experiments.harness.lab import Lab, LeftBehind
 from experiments.harness.processes import LIMIT_S
+from experiments.harness.scene import CHARGE
+from reconcile import dispatch, prepare
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ROOT / "run_experiment.py"
@@ -37,9 +40,9 @@ class Comparison(unittest.TestCase):
             ({"a": {"b": [{"c": "x"}]}}, {"a": {"b": [{"c": "y"}]}}, "$.a.b[0].c"),
             ([], {}, "$"),
         ):
-            first = next(iter(differences(expected, found)))
-            self.assertEqual(first.path, path)
-            self.assertIn("expected", str(first))
+            seen = list(differences(expected, found))
+            self.assertEqual([difference.path for difference in seen[:1]], [path])
+            self.assertIn("expected", str(seen[0]))
 
     def test_the_same_has_no_difference(self) -> None:
         """P3: also when its keys stand in another order, which JSON does not count."""
@@ -57,6 +60,30 @@ class Comparison(unittest.TestCase):
         value = {"é": [1, None, True, "x"]}
         self.assertEqual(from_text(to_text(value)), value)
         self.assertTrue(to_text(value).isascii())
+
+
+class FaultsStrike(unittest.TestCase):
+    """C05: a fault that was named and did not happen is an error of the run."""
+
+    def test_a_crash_that_never_struck_is_noticed_although_dispatch_swallows_it(self) -> None:
+        """L3: the receiver answers `closed` and never reaches the point; the lab says so."""
+        with self.assertRaisesRegex(LeftBehind, "after_commit"), Lab() as lab:
+            scene = lab.scene()
+            with scene.ledger() as ledger:
+                order = prepare(ledger, scene.near(), work_id="w", **CHARGE)
+                scene.near().snapshot(order.query, close=True)
+                dispatch(ledger, order.operation_id, scene.receiver(crash="after_commit"))
+
+    def test_a_process_that_never_held_is_noticed(self) -> None:
+        """L12: it was to wait inside its transaction, and was refused before."""
+        with self.assertRaisesRegex(LeftBehind, "was to hold"), Lab() as lab:
+            scene = lab.scene()
+            with scene.ledger() as ledger:
+                order = prepare(ledger, scene.near(), work_id="w", **CHARGE)
+                scene.near().snapshot(order.query, close=True)
+                held = scene.held(at="before_commit")
+                dispatch(ledger, order.operation_id, held)
+                held.finish()
 
 
 class Commands(unittest.TestCase):
