@@ -237,6 +237,7 @@ class EveryTriggerIsNeeded(LabCase):
                     "UPDATE operation SET state = ? WHERE work_id = 'open'", (source.value,)
                 )
                 other.execute(mover)
+                other.execute(_insert("receipt", "number, 1, '{}', 0", "open"))
                 for target in State:
                     for cause in Cause:
                         other.execute("SAVEPOINT move")
@@ -246,6 +247,21 @@ class EveryTriggerIsNeeded(LabCase):
                         other.execute("ROLLBACK TO move")
                 other.execute("ROLLBACK")
         self.assertEqual(accepted, LEGAL)
+
+    def test_a_decision_without_what_entitles_it_is_refused_by_its_checks(self) -> None:
+        """A2, E13: a verdict proves its own state alone, and authority gives a reason."""
+        row = "INSERT INTO decision SELECT number, version + 1, state, {}, 0 FROM operation "
+        with plain(self.file) as other:
+            for values in (
+                "'not_applied', 'evidence', 'eve', 'unique_exact_match', NULL, '{}', NULL, NULL",
+                "'confirmed', 'evidence', 'eve', 'terminal_absence', NULL, '{}', NULL, NULL",
+                "'confirmed', 'evidence', 'eve', NULL, NULL, '{}', NULL, NULL",
+                "'confirmed', 'evidence', 'eve', 'unique_exact_match', NULL, NULL, NULL, NULL",
+                "'written_off', 'authority', 'eve', NULL, NULL, NULL, NULL, ''",
+                "'written_off', 'authority', 'eve', NULL, NULL, NULL, NULL, NULL",
+            ):
+                with self.subTest(values), self.assertRaisesRegex(Exception, "CHECK"):
+                    other.execute(row.replace("{}", values, 1) + "WHERE work_id = 'open'")
 
     def test_the_lists_in_the_file_are_the_enums(self) -> None:
         """A1, A2: CHECK lists stand written out, and say what the enums say."""
@@ -1004,9 +1020,10 @@ def _another(kind: str, value: object) -> object:
 def decides(work_id: str, target: str, cause: str) -> str:
     """A decision row with all that its cause asks for, at the next version of an operation."""
     receipt = "1" if cause == "receipt" else "NULL"
+    verdict = "terminal_absence" if target == "not_applied" else "unique_exact_match"
     return (
         f"INSERT INTO decision SELECT number, version + 1, state, '{target}', '{cause}', 'eve', "
-        f"'unique_exact_match', effect_id, 'evidence', {receipt}, 'why', 0 "
+        f"'{verdict}', effect_id, 'evidence', {receipt}, 'why', 0 "
         f"FROM operation WHERE work_id = '{work_id}'"
     )
 
@@ -1071,6 +1088,12 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
         (decides("open", "confirmed", "authority"),),
         (decides("open", "prepared", "withdrawn"),),
         (decides("absent", "unknown", "announced"),),
+    ),
+    "decision_has_its_receipt": (
+        (
+            "INSERT INTO decision SELECT number, version + 1, state, 'confirmed', 'receipt', "
+            "'eve', NULL, 'e', NULL, 9, NULL, 0 FROM operation WHERE work_id = 'open'",
+        ),
     ),
     "decision_announces_what_is_bound": (
         (  # no approval at all

@@ -243,13 +243,15 @@ class TableOfMoves(LabCase):
             ("CHECK (state IN", {state.value for state in State}),
             ("CHECK (cause IN", {cause.value for cause in Cause}),
             ("CHECK (transport IN", {transport.value for transport in Transport}),
-            ("(verdict IN", {verdict.value for verdict in Verdict if verdict.resolves}),
             ("c.state NOT IN", {state.value for state in states.ENDED_WITHOUT_EFFECT}),
         ):
             self.assertEqual(sql.count(before), 1, before)
             listed = re.sub("--.*", "", sql.split(before)[1]).split(")")[0]
             words = re.findall(r"'(\w+)'", listed)
             self.assertEqual(sorted(words), sorted(wanted), before)
+        proves = set(re.findall(r"verdict = '(\w+)' AND target = '(\w+)'", sql))
+        resolving = {(found.value, found.resolves.value) for found in Verdict if found.resolves}
+        self.assertEqual(proves, resolving)
 
     def standing_everywhere(self, scene: Scene) -> Standing:
         """A second connection, and an operation in each state, brought there by lawful rows."""
@@ -1648,6 +1650,10 @@ def write_decision(
 ) -> None:
     """A decision row with all that its cause asks for, so that only the move can be at fault."""
     evidence = cause == "evidence"
+    absent = target == "not_applied"
+    there = "SELECT 1 FROM receipt WHERE operation = ?"
+    if cause == "receipt" and not connection.execute(there, (number,)).fetchone():
+        connection.execute("INSERT INTO receipt VALUES (?, 1, '{}', 0)", (number,))
     connection.execute(
         "INSERT INTO decision VALUES (?, ?, ?, ?, ?, 'ann', ?, NULL, ?, ?, 'because', 0)",
         (
@@ -1656,7 +1662,7 @@ def write_decision(
             source,
             target,
             cause,
-            "unique_exact_match" if evidence else None,
+            ("terminal_absence" if absent else "unique_exact_match") if evidence else None,
             "{}" if evidence else None,
             1 if cause == "receipt" else None,
         ),

@@ -82,8 +82,10 @@ CREATE TABLE decision (
     PRIMARY KEY (operation, version),
     FOREIGN KEY (operation, receipt) REFERENCES receipt (operation, attempt),
     CHECK ((cause = 'receipt') = (receipt IS NOT NULL)),
-    CHECK (cause <> 'evidence' OR (verdict IN ('unique_exact_match', 'terminal_absence') AND evidence IS NOT NULL)),
-    CHECK (cause NOT IN ('authority', 'withdrawn') OR reason IS NOT NULL)) WITHOUT ROWID;
+    CHECK (cause <> 'evidence' OR coalesce(evidence IS NOT NULL AND (
+        (verdict = 'unique_exact_match' AND target = 'confirmed')
+        OR (verdict = 'terminal_absence' AND target = 'not_applied')), FALSE)),
+    CHECK (cause NOT IN ('authority', 'withdrawn') OR coalesce(reason, '') <> '')) WITHOUT ROWID;
 
 -- Evidence kept without a decision.
 CREATE TABLE observation (
@@ -150,6 +152,11 @@ WHEN NEW.cause = 'announced'
  AND NOT EXISTS (SELECT 1 FROM approval a JOIN operation o ON o.number = a.original
                  WHERE a.operation = NEW.operation AND o.state = 'confirmed' AND o.version = a.version)
 BEGIN SELECT RAISE(ABORT, 'decision: the compensation is not bound to a confirmed effect'); END;
+
+CREATE TRIGGER decision_has_its_receipt BEFORE INSERT ON decision
+WHEN NEW.receipt IS NOT NULL
+ AND NOT EXISTS (SELECT 1 FROM receipt WHERE operation = NEW.operation AND attempt = NEW.receipt)
+BEGIN SELECT RAISE(ABORT, 'decision: the receipt that decides is not there'); END;
 
 CREATE TRIGGER decision_moves AFTER INSERT ON decision
 BEGIN
