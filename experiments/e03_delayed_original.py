@@ -44,12 +44,11 @@ Read
 
 Break it
     Two habits and a careless receiver are played to their end. "Empty means absent" records
-    not_applied and the original arrives: `twin.empty means absent.effects.order` = 1. "The first
-    match is final" confirms and the original arrives: `twin.first match is final.effects.order` =
-    2. A receiver that purges its close marks lets a closed original in: `twin.forgotten
-    close.effects.order` =
-    1. The oracle, a
-    check of both files, rejects all three.
+    not_applied, and the original arrives:
+    `twin.empty means absent.effects.order` = 1. "The first match is final" confirms, and the
+    original arrives: `twin.first match is final.effects.order` = 2. A receiver that purges its
+    close marks lets a closed original in:
+    `twin.forgotten close.effects.order` = 1. The oracle, a check of both files, rejects all three.
 
 What this does not show
     A network that delays: here a process waits for a line. The flags simulate no replicated

@@ -32,7 +32,7 @@ def create(path, identity):
             found = _self(connection)[0]
         finally:
             connection.close()
-    except (sqlite3.Error, TypeError) as error:
+    except sqlite3.Error as error:
         raise Refused(f"{path}: {error}") from error
     if found != identity:
         raise Refused(f"{path} is the file of {found!r}, not of {identity!r}")
@@ -56,7 +56,7 @@ def open_file(path):
     try:
         _self(connection)
         connection.execute("PRAGMA synchronous = FULL")
-    except (sqlite3.Error, TypeError) as error:
+    except (sqlite3.Error, Refused) as error:
         connection.close()
         raise Refused(f"{path} is no receiver's file: {error}") from error
     return connection
@@ -161,6 +161,8 @@ def _use_wal(connection):
         except sqlite3.OperationalError:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
+    else:
+        raise Refused("the file stayed locked; try again")
     connection.execute("PRAGMA synchronous = FULL")
 
 
@@ -181,7 +183,12 @@ def _tables(connection):
 
 
 def _self(connection):
-    return connection.execute("SELECT identity, epoch FROM self").fetchone()
+    """Identity and epoch. Raises Refused if the file has none, or is of another version."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    found = connection.execute("SELECT identity, epoch FROM self").fetchone()
+    if found is None or version != SCHEMA_VERSION:
+        raise Refused(f"it has no identity, or schema {version} instead of {SCHEMA_VERSION}")
+    return found
 
 
 def _check_target(connection, request):

@@ -76,7 +76,8 @@ def main(argv: list[str], *, results: Path) -> int:
             return say(bench.report())
         if asked.show is not None:
             name = known(asked.show)
-            return say(lanes.draw(results_of([name], None)[name]["trace"]))
+            keep = None if asked.keep is None else Path(asked.keep)
+            return say(lanes.draw(results_of([name], keep)[name]["trace"]))
         return run(asked, results)
     except CannotRun as error:
         print(f"run_experiment.py: {error}", file=sys.stderr)
@@ -101,6 +102,9 @@ def refuse_mixtures(asked: argparse.Namespace) -> None:
         raise CannotRun(f"--{alone[0]} or --{alone[1]}, not both")
     if asked.names and alone:
         raise CannotRun(f"names or --{alone[0]}, not both")
+    idle = [name for name in ("output", "keep") if getattr(asked, name) is not None]
+    if idle and (asked.list or asked.bench or (asked.show is not None and idle[0] == "output")):
+        raise CannotRun(f"--{alone[0]} has nothing that --{idle[0]} could have: leave it out")
     if asked.write and (asked.names or alone):
         raise CannotRun(
             "--write writes the results of all chapters: give it neither names nor --check"

@@ -11,6 +11,7 @@ import ast
 import json
 import os
 import select
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -873,6 +874,16 @@ class TheReceiversFile(LabCase):
                     status, said = self.ended(*words)
                     self.assertEqual((status, said["reply"]), (2, "error"))
         self.assertFalse((self.folder / "no").exists())
+
+    def test_a_file_of_another_version_is_not_served(self) -> None:
+        """P7: one line of error, and nothing is applied."""
+        file = self.folder / "later.db"
+        shutil.copyfile(self.file, file)
+        with plain(file) as other:
+            other.execute("PRAGMA user_version = 9")
+        status, said = self.ended(str(file))
+        self.assertEqual((status, said["reply"]), (2, "error"))
+        self.assertIn("schema 9", said["why"])
 
     def test_a_file_keeps_its_first_identity(self) -> None:
         """L1: to create it again is harmless, and under another name it is refused."""

@@ -157,6 +157,8 @@ class Commands(unittest.TestCase):
             (("--check", str(self.folder)), str(self.folder)),
             ((QUICK, "--list"), "not both"),
             (("--check", "--bench"), "not both"),
+            (("--list", "--output", missing), "leave it out"),
+            (("--show", QUICK, "--output", missing), "leave it out"),
             (("--write", QUICK), "--write"),
             ((QUICK, "--output", str(self.folder)), str(self.folder)),
         ):

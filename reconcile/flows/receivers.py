@@ -11,11 +11,10 @@ from ..rules.policy import EffectPolicy
 
 
 class Receiver(Protocol):
-    """One other side. `identity` and `epoch` are pinned to each operation prepared for it, and so
-    is `policy`.
+    """One other side. Identity, epoch and policy are pinned to each operation prepared for it.
 
-    A fault of an adapter looks like a lost reply, so try `send` by itself first. It bounds its
-    own calls in time. `send` raises NotSent only if it can prove that not one byte left; any
+    It bounds its own calls in time. A fault of an adapter looks like a lost reply, so try `send`
+    by itself first. `send` raises NotSent only if it can prove that not one byte left; any
     other exception, of whatever class, proves nothing. A keyed receiver also has `lookup(query)
     -> Receipt | None`, where None proves nothing.
     """
@@ -76,8 +75,10 @@ class UnavailableReceiver:
 
 
 def closing_read(receiver: Receiver, query: Query) -> Snapshot:
-    """Ask a receiver to close and read. Whatever goes wrong in an adapter is raised as
-    NoReply."""
+    """Ask a receiver to close and read.
+
+    Raises NoReply for whatever goes wrong in an adapter; a refusal of this library passes on.
+    """
     try:
         snapshot = receiver.snapshot(query, close=True)
     except ReconcileError:

@@ -27,11 +27,12 @@ def prepare(
 ) -> Operation:
     """The durable intent: one operation for one proposal within one work item. Nothing is sent.
 
-    `receiver` gives target, epoch and policy, which are pinned. `subject` is what the effect is
-    about, `scope` is (tenant, project, environment). Preparing the same again returns the stored
-    operation, wherever it stands and under the policy pinned then. Raises Malformed if a part is
-    ill-typed or the payload has no canonical text; IdentityTaken if the same was prepared about
-    another subject, in another scope, or in another epoch.
+    `receiver` gives target, epoch and policy, which are pinned. `payload` is a dict of JSON
+    values, `subject` what the effect is about, `scope` (tenant, project, environment). Preparing
+    the same again returns the stored operation, wherever it stands and under the policy pinned
+    then. Raises Malformed if a part is ill-typed or the payload has no canonical text;
+    IdentityTaken if the same was prepared about another subject, in another scope, or in another
+    epoch.
     """
     checks.instance("ledger", ledger, Ledger)
     check_receiver(receiver)
@@ -107,8 +108,7 @@ def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None]:
 def _settle(
     tx: Tx, operation: Operation, attempt: int, transport: Transport, receipt: Receipt | None
 ) -> Operation:
-    """Write what the end of an attempt entitles to, often nothing; the operation as it is
-    then."""
+    """Write what the end of an attempt entitles to, if anything; the operation as it is then."""
     if transport is Transport.NOT_SENT:
         entitled: moves.Move | moves.Incident | None = moves.never_sent(operation)
     else:
