@@ -39,7 +39,7 @@ class Gate(unittest.TestCase):
             self.assertTrue(claim.tests, claim.id)
             for name in claim.tests:
                 (test,) = load(name)
-                self.assertFalse(isinstance(test, unittest.loader._FailedTest), name)  # type: ignore[attr-defined]
+                self.assertNotEqual(type(test).__name__, "_FailedTest", name)
                 says = getattr(test, test.id().rsplit(".", 1)[1]).__doc__ or ""
                 named = re.findall(r"\b[A-Z]\d+\b", says.split(":")[0])
                 self.assertIn(claim.id, named, name)

@@ -213,6 +213,9 @@ class Readme(unittest.TestCase):
         """C2: and every chapter is named, in reading order."""
         self.assertEqual(tuple(re.findall(r"\]\(experiments/(\w+)\.py\)", self.text)), CHAPTERS)
         tour = self.text.split("## The modules")[1].split("\n## ")[0]
+        named = set(re.findall(r"`(?:[\w/]+/)?(\w+\.py)`", tour))
+        shipped = {path.name for path in (ROOT / "reconcile").rglob("*.py")} - {"__init__.py"}
+        self.assertEqual(shipped - named, set(), "the tour leaves out")
         items = re.split(r"^\d+\. ", tour, flags=re.M)[1:]
         self.assertTrue(items)
         for item in items:

@@ -84,7 +84,9 @@ class House(unittest.TestCase):
             self.assertTrue(ast.get_docstring(tree), file)
             if file.startswith("reconcile/") and "__main__" not in file:
                 for node in tree.body:
-                    if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    if not isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                        continue
+                    if not node.name.startswith("_"):
                         self.assertTrue(ast.get_docstring(node), f"{file}: {node.name}")
 
     def test_no_exported_function_lacks_its_contract(self) -> None:

@@ -437,6 +437,27 @@ class WhatBecomesOfTheFile(LabCase):
                 dispatch(ledger, operation.operation_id, scene.near())
         self.assertEqual(scene.contacts(), [])
 
+    def test_a_first_open_that_cannot_switch_waits_no_longer_than_its_bound(self) -> None:
+        """R4: a reader of a file in another journal mode; the wait is counted in statements."""
+        file = self.lab.scene().sender
+        Ledger(file).close()
+        with plain(file) as reader:
+            reader.execute("PRAGMA journal_mode = DELETE")
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM operation").fetchall()
+            Switching.tries = 0
+            with self.assertRaises(errors.Busy):
+                Ledger(file, busy_ms=20, factory=Switching)
+            reader.execute("ROLLBACK")
+        self.assertLess(Switching.tries, 10)
+
+    def test_a_file_so_damaged_that_its_errors_are_no_text_is_refused(self) -> None:
+        """R4: sqlite3 fails to decode its own words; ours is still one typed error."""
+        file = self.lab.scene().sender
+        Ledger(file).close()
+        with self.assertRaises(errors.ForeignFile):
+            Ledger(file, factory=Garbles)
+
     def test_an_interrupt_just_after_begin_leaves_a_ledger_that_works(self) -> None:
         """R4: the write lock is given back, and the next call is served."""
         scene = self.lab.scene()
@@ -446,6 +467,25 @@ class WhatBecomesOfTheFile(LabCase):
                 prepare(ledger, scene.near(), **ORDER)
             prepare(ledger, scene.near(), **ORDER)
         self.assertEqual(len(oracle.states(scene.sender)), 1)
+
+
+class Switching(sqlite3.Connection):
+    """Counts how often the switch to WAL is asked for."""
+
+    tries = 0
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        Switching.tries += sql.startswith("PRAGMA journal_mode")
+        return super().execute(sql, *values)
+
+
+class Garbles(sqlite3.Connection):
+    """What sqlite3 does when a damaged page stands in the text of an error."""
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        if "sqlite_master" in sql:
+            b"\xff".decode("utf-8")
+        return super().execute(sql, *values)
 
 
 class InterruptedBegin(sqlite3.Connection):

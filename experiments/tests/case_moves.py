@@ -14,7 +14,7 @@ import threading
 import unittest
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ from reconcile import (
     prepare,
     reconcile,
 )
-from reconcile.rules import moves, states
+from reconcile.rules import errors, identity, moves, states
 from reconcile.rules.actions import DECISIONS, tool_result
 from reconcile.rules.contradictions import contradicts
 from reconcile.rules.errors import (
@@ -750,6 +750,65 @@ class RepeatedDecision(LabCase):
         lost = LosesReceipt(scene.near()) if applied else LosesRequest(scene.near())
         dispatch(ledger, operation.operation_id, lost)
         return operation, closed_read(scene, ledger, operation)
+
+
+class RepliesThatPretend(LabCase):
+    """A1: what only looks like a receipt, or breaks while it is written down."""
+
+    def test_a_receipt_of_a_subclass_is_no_receipt(self) -> None:
+        """A1, E13: its methods could say anything; something came back, and nothing is known."""
+        scene = self.lab.scene()
+        with scene.ledger() as ledger:
+            operation = prepare(ledger, scene.near(), **ORDER)
+            seen = dispatch(ledger, operation.operation_id, Pretends(scene.near()))
+        self.assertEqual(seen.transport.value, "response_received")
+        self.assertEqual(seen.outcome.value, "unknown")
+
+    def test_a_clock_that_breaks_after_the_send_loses_no_receipt(self) -> None:
+        """A1, L2: the error carries what came back, and the operation stays unknown."""
+        scene = self.lab.scene()
+        times = iter((1, 2))
+        with scene.ledger(clock=lambda: next(times)) as ledger:
+            operation = prepare(ledger, scene.near(), **ORDER)
+            with self.assertRaises(errors.NotRecorded) as caught:
+                dispatch(ledger, operation.operation_id, scene.near())
+        self.assertIsInstance(caught.exception.receipt, Receipt)
+        self.assertEqual(list(scene.states().values()), ["unknown"])
+
+    def test_a_policy_of_a_subclass_is_refused_before_it_is_pinned(self) -> None:
+        """A2: with a field more it could not be read from the file again."""
+        scene = self.lab.scene()
+        near = scene.near(policy=WiderPolicy())
+        with scene.ledger() as ledger, self.assertRaises(errors.Malformed):
+            prepare(ledger, near, **ORDER)
+        self.assertEqual(oracle.states(scene.sender), {})
+
+    def test_a_payload_too_long_for_a_reply_is_refused(self) -> None:
+        """O2: it could be sent, and never be read back."""
+        scene = self.lab.scene()
+        long = {**ORDER, "payload": {"memo": "x" * (1 << 22)}}
+        with scene.ledger() as ledger, self.assertRaisesRegex(errors.Malformed, "payload"):
+            prepare(ledger, scene.near(), **long)
+        self.assertEqual(oracle.states(scene.sender), {})
+
+
+class PretendedReceipt(Receipt):
+    """Its own type, and so its own methods."""
+
+
+class Pretends(LosesReceipt):
+    """Does what it is asked, and answers with something that only looks like a receipt."""
+
+    def send(self, query: Query) -> Receipt | None:
+        receipt = self._inner.send(query)
+        assert receipt is not None
+        fields: dict[str, Any] = identity.fields_of(receipt)
+        return PretendedReceipt(**fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WiderPolicy(EffectPolicy):
+    more: bool = True
 
 
 class TheEnd(LabCase):

@@ -184,6 +184,14 @@ class Commands(unittest.TestCase):
         self.assertTrue(out.startswith(QUICK))
         self.assertTrue((kept / QUICK / "run" / "sender.db").is_file())
 
+    def test_files_that_cannot_be_kept_are_an_error_and_nothing_is_left(self) -> None:
+        """P7: the folder asked for is a file; the scratch folder is empty all the same."""
+        taken = self.folder / "taken"
+        taken.write_text("", encoding="utf-8")
+        status, out, err = self.run_it(QUICK, "--keep", str(taken))
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("taken", err)
+
     def test_show_draws_four_lanes(self) -> None:
         status, out, _ = self.run_it("--show", QUICK)
         self.assertEqual(status, 0)

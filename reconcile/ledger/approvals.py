@@ -23,6 +23,7 @@ def latest(tx: Tx, original: Operation, effect_id: str) -> Operation | None:
 
 
 def add(tx: Tx, compensation: Operation, original: Operation, binding: Binding) -> None:
+    """Write what binds a compensation; the file refuses it if the effect is not confirmed now."""
     tx.execute(
         "INSERT INTO approval VALUES (?, ?, ?, ?, ?, ?, ?)",
         (

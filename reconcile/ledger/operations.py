@@ -39,6 +39,7 @@ def read(tx: Tx, operation_id: str) -> Operation:
 
 
 def find(tx: Tx, operation_id: str) -> Operation | None:
+    """Everything recorded about one operation; None if there is none."""
     row = tx.execute(_READ + "o.operation_id = ?", (operation_id,)).fetchone()
     return None if row is None else _operation(tx, row)
 

@@ -20,6 +20,7 @@ class Tx:
         self._connection, self.now_ms, self.policies = connection, now_ms, policies
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Run one statement. Raises LedgerMisused if SQLite ended the transaction by itself."""
         # SQLite ends a transaction by itself on a full disk, an I/O error or an interrupt. Code
         # that went on would run each later statement as a transaction of its own.
         if not self._connection.in_transaction:

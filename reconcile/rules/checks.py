@@ -26,6 +26,7 @@ def encodable(place: str, value: str) -> str:
 
 
 def optional_text(place: str, value: object) -> str | None:
+    """None, or non-blank text as `text` asks for it."""
     return None if value is None else text(place, value)
 
 
@@ -46,5 +47,6 @@ def flag(place: str, value: object) -> bool:
 
 
 def instance(place: str, value: object, wanted: type) -> None:
+    """Raises Malformed if the value is no instance of the type."""
     if not isinstance(value, wanted):
         raise Malformed(place, f"needs a {wanted.__name__}, not {type(value).__name__}")
