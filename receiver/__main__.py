@@ -1,7 +1,8 @@
 """python3 -m receiver FILE [--create IDENTITY] [--crash POINT] [--hold[=POINT]]
+or: python3 -m receiver --http FILE [--create IDENTITY] [option …]
 
-Answers one JSON request a line on standard input with one JSON reply a line on standard output,
-until end of file:
+The first answers one JSON request a line on standard input with one JSON reply a line on standard
+output, until end of file:
 
   {"request": "apply", "operation": …, "target": …, "kind": …, "payload": …, "compensates": …}
   {"request": "snapshot", "operation": …, "target": …, "close": false}
@@ -15,6 +16,26 @@ is none.
   --hold[=POINT]   at before_begin (or before_commit) say {"reply": "holding"} and wait for the
                    exact line "permit OPERATION"; any other line, half a line, or end of file ends
                    the process with nothing applied
+
+The second is a supplier: it knows operations again by their identity, and serves them by HTTP, on
+a free port that it names in one line, until end of file, SIGTERM or SIGINT:
+
+  GET /account                         who it is
+  PUT /operations/ID                   with {"target", "kind", "payload", "compensates"}
+  GET /operations/ID?target=…          the stored receipt, or 404, which proves nothing
+  GET /operations/ID/effects?target=…  every effect of the operation
+  GET /operations?target=…             every effect of the account, in pages: &after=EFFECT
+
+  --fault NAME            break the first reply to each operation, after its commit, in this way
+  --drop-first-response   drop the connection instead of that reply
+  --hold-commit           before each commit say {"reply": "holding", "operation": …} and wait for
+  --hold-response         the exact line "permit OPERATION"; or after the commit, before the reply
+  --busy-conflict         answer 409 while an earlier request of the same operation is worked on
+  --reject                decline what is new: stored, and closed
+  --not-idempotent        know no operation again
+  --retention MS          know an operation again only for so long after its effect
+  --lookup-delay MS       let lookups see an effect only after so long
+  --now MS                let its clock stand there
 """
 
 import json
@@ -24,6 +45,7 @@ import sys
 
 from . import ledger
 from .crash import CRASH_POINTS, EXIT, HOLD_POINTS, Points
+from .wire import is_text
 
 FIELDS = {
     "apply": {"request", "operation", "target", "kind", "payload", "compensates"},
@@ -32,6 +54,10 @@ FIELDS = {
 
 
 def main(argv):
+    if "--http" in argv:
+        from . import supplier  # which costs more time to import than a trial takes
+
+        return supplier.main(argv, _write)
     try:
         path, identity, points = _arguments(argv)
         if identity is not None:
@@ -67,18 +93,11 @@ def _request(line):
     if set(request) != fields:
         raise ledger.Refused(f"needs exactly the fields {', '.join(sorted(fields))}")
     for name in fields - {"close"}:
-        if not (_is_text(request[name]) or (name == "compensates" and request[name] is None)):
+        if not (is_text(request[name]) or (name == "compensates" and request[name] is None)):
             raise ledger.Refused(f"{name} is no text")
     if not isinstance(request.get("close", False), bool):
         raise ledger.Refused("close is neither true nor false")
     return request
-
-
-def _is_text(value):
-    try:
-        return isinstance(value, str) and bool(value) and bool(value.encode())
-    except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
-        return False
 
 
 def _say(reply, points):

@@ -6,16 +6,21 @@ an apply that race have an order: the effect is in the closing answer, or it is 
 
 import os
 import sqlite3
+import time
 
 from .crash import Points
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_S = 5
 WAL_TRIES = 100
 
 
 class Refused(Exception):
     """Raised if a request or a file is not what this receiver serves. Nothing was applied."""
+
+
+class WrongTarget(Refused):
+    """Raised if a request is meant for another receiver. Not even a trace of it is left."""
 
 
 def create(path, identity):
@@ -29,7 +34,7 @@ def create(path, identity):
             if not _tables(connection):
                 _use_wal(connection)
                 _fill(connection, identity)
-            found = _self(connection)[0]
+            found = who(connection)[0]
         finally:
             connection.close()
     except sqlite3.Error as error:
@@ -54,7 +59,7 @@ def open_file(path):
         raise Refused(f"{path}: no such file; make it with --create IDENTITY")
     connection = _connect(path)
     try:
-        _self(connection)
+        who(connection)
         connection.execute("PRAGMA synchronous = FULL")
     except (sqlite3.Error, Refused) as error:
         connection.close()
@@ -65,53 +70,35 @@ def open_file(path):
 def apply(connection, request, points=Points()):
     """Commit one more effect and give its receipt; answer `closed` if the operation is closed."""
     operation_id = request["operation"]
-    identity, epoch = _check_target(connection, request)
-    _log(connection, "apply", operation_id)
+    identity, epoch = check_target(connection, request)
+    log(connection, "apply", operation_id)
     points.reach("before_begin", operation_id)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if _is_closed(connection, operation_id):
+        if is_closed(connection, operation_id):
             return {"reply": "closed"}
-        number = connection.execute(
-            "SELECT count(*) + 1 FROM effect WHERE operation_id = ?", (operation_id,)
-        ).fetchone()[0]
-        connection.execute(
-            "INSERT INTO effect VALUES (?, ?, ?, ?, ?)",
-            (operation_id, number, request["kind"], request["payload"], request["compensates"]),
-        )
+        effect_id = add_effect(connection, request, now_ms())
         points.reach("before_commit", operation_id)
         connection.execute("COMMIT")
     finally:
-        _undo(connection)
+        undo(connection)
     points.reach("after_commit", operation_id)
-    return {
-        "reply": "receipt",
-        "receipt": {
-            "operation_id": operation_id,
-            "status": "accepted",
-            "effect_id": f"{operation_id}#{number}",
-            "kind": request["kind"],
-            "payload": request["payload"],
-            "compensates": request["compensates"],
-            "receiver": identity,
-            "epoch": epoch,
-        },
-    }
+    return receipt(request, "accepted", effect_id, identity, epoch)
 
 
 def snapshot(connection, request, points=Points()):
     """Every row of one operation. With `close`, its mark is written first, in one transaction."""
     operation_id, close = request["operation"], request["close"]
-    identity, epoch = _check_target(connection, request)
+    identity, epoch = check_target(connection, request)
     if close:
-        _log(connection, "close", operation_id)
+        log(connection, "close", operation_id)
         points.reach("before_begin", operation_id)
     connection.execute("PRAGMA query_only = " + ("OFF" if close else "ON"))
     connection.execute("BEGIN IMMEDIATE" if close else "BEGIN")
     try:
-        if close and not _is_closed(connection, operation_id):
+        if close and not is_closed(connection, operation_id):
             connection.execute("INSERT INTO closed VALUES (?)", (operation_id,))
-        closed = _is_closed(connection, operation_id)
+        closed = is_closed(connection, operation_id)
         rows = connection.execute(
             "SELECT number, kind, payload, compensates FROM effect WHERE operation_id = ? "
             "ORDER BY number",
@@ -121,7 +108,7 @@ def snapshot(connection, request, points=Points()):
             points.reach("before_commit", operation_id)
         connection.execute("COMMIT")
     finally:
-        _undo(connection)
+        undo(connection)
         connection.execute("PRAGMA query_only = OFF")
     if close:
         points.reach("after_commit", operation_id)
@@ -134,17 +121,49 @@ def snapshot(connection, request, points=Points()):
             "closed": closed,
             "receiver": identity,
             "epoch": epoch,
-            "effects": [
-                {
-                    "effect_id": f"{operation_id}#{number}",
-                    "operation_id": operation_id,
-                    "kind": kind,
-                    "payload": payload,
-                    "compensates": compensates,
-                }
-                for number, kind, payload, compensates in rows
-            ],
+            "effects": [effect(operation_id, *row) for row in rows],
         },
+    }
+
+
+def add_effect(connection, request, made_ms):
+    """Insert one more effect, within the caller's transaction; its id."""
+    operation_id = request["operation"]
+    number = connection.execute(
+        "SELECT count(*) + 1 FROM effect WHERE operation_id = ?", (operation_id,)
+    ).fetchone()[0]
+    proposal = request["kind"], request["payload"], request["compensates"]
+    connection.execute(
+        "INSERT INTO effect VALUES (?, ?, ?, ?, ?, ?)", (operation_id, number, *proposal, made_ms)
+    )
+    return f"{operation_id}#{number}"
+
+
+def receipt(request, status, effect_id, identity, epoch):
+    """The reply that states what became of one request."""
+    return {
+        "reply": "receipt",
+        "receipt": {
+            "operation_id": request["operation"],
+            "status": status,
+            "effect_id": effect_id,
+            "kind": request["kind"],
+            "payload": request["payload"],
+            "compensates": request["compensates"],
+            "receiver": identity,
+            "epoch": epoch,
+        },
+    }
+
+
+def effect(operation_id, number, kind, payload, compensates):
+    """One effect, as every reading shows it."""
+    return {
+        "effect_id": f"{operation_id}#{number}",
+        "operation_id": operation_id,
+        "kind": kind,
+        "payload": payload,
+        "compensates": compensates,
     }
 
 
@@ -182,7 +201,7 @@ def _tables(connection):
     return connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
-def _self(connection):
+def who(connection):
     """Identity and epoch. Raises Refused if the file has none, or is of another version."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     found = connection.execute("SELECT identity, epoch FROM self").fetchone()
@@ -191,14 +210,16 @@ def _self(connection):
     return found
 
 
-def _check_target(connection, request):
-    identity, epoch = _self(connection)
+def check_target(connection, request):
+    """Identity and epoch. Raises WrongTarget if the request is meant for another receiver."""
+    identity, epoch = who(connection)
     if request["target"] != identity:
-        raise Refused(f"this is {identity!r}, not {request['target']!r}")
+        raise WrongTarget(f"this is {identity!r}, not {request['target']!r}")
     return identity, epoch
 
 
-def _is_closed(connection, operation_id):
+def is_closed(connection, operation_id):
+    """Whether a close mark stands."""
     return (
         connection.execute(
             "SELECT 1 FROM closed WHERE operation_id = ?", (operation_id,)
@@ -207,13 +228,20 @@ def _is_closed(connection, operation_id):
     )
 
 
-def _log(connection, request, operation_id):
-    connection.execute(
-        "INSERT INTO contact SELECT coalesce(max(number), 0) + 1, ?, ? FROM contact",
-        (request, operation_id),
-    )
+def log(connection, request, operation_id, body=None):
+    """Note that something was asked for, before it is done; the number of the note."""
+    return connection.execute(
+        "INSERT INTO contact SELECT coalesce(max(number), 0) + 1, ?, ?, ? FROM contact",
+        (request, operation_id, body),
+    ).lastrowid
 
 
-def _undo(connection):
+def undo(connection):
+    """End a transaction that did not reach its commit."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
+
+
+def now_ms():
+    """UTC milliseconds, by this machine's clock. It dates effects; no close mark has an age."""
+    return time.time_ns() // 1_000_000

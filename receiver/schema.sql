@@ -11,15 +11,25 @@ CREATE TABLE effect (
     number INTEGER NOT NULL,             -- the how-many-th effect of this operation
     kind TEXT NOT NULL, payload TEXT NOT NULL,
     compensates TEXT,                    -- NULL: an original; otherwise the effect id that it amends
+    made_ms INTEGER NOT NULL,            -- when it committed, by this receiver's clock
     PRIMARY KEY (operation_id, number)) WITHOUT ROWID;
 
 -- Closed operations. A mark outlives every late original.
 CREATE TABLE closed (operation_id TEXT PRIMARY KEY NOT NULL) WITHOUT ROWID;
 
--- Every apply and close that was asked for, written before it is done. A plain read leaves no trace.
+-- Stored rejections. A declined operation is closed too, so its late originals are refused.
+CREATE TABLE declined (
+    operation_id TEXT PRIMARY KEY NOT NULL,
+    kind TEXT NOT NULL, payload TEXT NOT NULL,
+    compensates TEXT) WITHOUT ROWID;     -- NULL: an original was declined
+
+-- Everything that was asked for, written before it is done. A plain read leaves no trace.
 CREATE TABLE contact (
-    number INTEGER PRIMARY KEY, request TEXT NOT NULL CHECK (request IN ('apply', 'close')),
-    operation_id TEXT NOT NULL);
+    number INTEGER PRIMARY KEY,
+    request TEXT NOT NULL CHECK (request IN ('apply', 'close', 'lookup', 'list')),
+    operation_id TEXT,                   -- NULL: the whole account was asked about
+    body TEXT,                           -- the body of the request as it came; NULL: it had none
+    CHECK ((operation_id IS NULL) = (request = 'list')));
 
 CREATE TRIGGER effect_not_after_close BEFORE INSERT ON effect
 WHEN EXISTS (SELECT 1 FROM closed WHERE operation_id = NEW.operation_id)
@@ -40,6 +50,18 @@ CREATE TRIGGER closed_is_not_changed BEFORE UPDATE ON closed
 BEGIN SELECT RAISE(ABORT, 'closed: a row is kept as it is'); END;
 CREATE TRIGGER closed_is_not_removed BEFORE DELETE ON closed
 BEGIN SELECT RAISE(ABORT, 'closed: a row is kept as it is'); END;
+
+CREATE TRIGGER declined_has_no_effect BEFORE INSERT ON declined
+WHEN EXISTS (SELECT 1 FROM effect WHERE operation_id = NEW.operation_id)
+BEGIN SELECT RAISE(ABORT, 'declined: the operation has an effect'); END;
+
+CREATE TRIGGER declined_is_not_replaced BEFORE INSERT ON declined
+WHEN EXISTS (SELECT 1 FROM declined WHERE operation_id = NEW.operation_id)
+BEGIN SELECT RAISE(ABORT, 'declined: a row is kept as it is'); END;
+CREATE TRIGGER declined_is_not_changed BEFORE UPDATE ON declined
+BEGIN SELECT RAISE(ABORT, 'declined: a row is kept as it is'); END;
+CREATE TRIGGER declined_is_not_removed BEFORE DELETE ON declined
+BEGIN SELECT RAISE(ABORT, 'declined: a row is kept as it is'); END;
 
 CREATE TRIGGER contact_is_not_replaced BEFORE INSERT ON contact
 WHEN EXISTS (SELECT 1 FROM contact WHERE number = NEW.number)

@@ -49,6 +49,17 @@ def snapshot_request(query: Query, *, close: bool) -> dict[str, object]:
     }
 
 
+def seconds(place: str, value: object) -> float:
+    """A time limit. Raises Malformed if it is no number of seconds above 0."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not 0 < value < threading.TIMEOUT_MAX
+    ):
+        raise Malformed(place, "needs a number of seconds above 0")
+    return value
+
+
 class ProcessReceiver:
     """Starts `argv` for each call. `limit_s` bounds a call; one that it ended proves nothing.
 
@@ -70,18 +81,12 @@ class ProcessReceiver:
         words = list(argv) if isinstance(argv, (list, tuple)) else []
         if not words or not all(isinstance(word, (str, os.PathLike)) for word in words):
             raise Malformed("argv", "needs a command as a list of words")
-        if (
-            isinstance(limit_s, bool)
-            or not isinstance(limit_s, (int, float))
-            or not 0 < limit_s < threading.TIMEOUT_MAX
-        ):
-            raise Malformed("limit_s", "needs a number of seconds above 0")
         self.argv = [os.fspath(word) for word in words]
         self.identity = checks.text("identity", identity)
         self.epoch = checks.whole("epoch", epoch, least=1)
         self.policy = EffectPolicy() if policy is None else policy
         checks.instance("policy", self.policy, EffectPolicy)
-        self.limit_s = limit_s
+        self.limit_s = seconds("limit_s", limit_s)
         self.last_exit: int | None = None
 
     def send(self, query: Query) -> Receipt | None:
