@@ -1,10 +1,12 @@
 """A request leaves, the reply never comes. The honest record is *unknown*, until evidence."""
 
 from .flows.compensation import approve_compensation
+from .flows.http_receiver import HttpReceiver
+from .flows.inquiry import inquire
 from .flows.process_receiver import ProcessReceiver
 from .flows.receivers import Receiver, UnavailableReceiver
 from .flows.review import close, observe, reconcile
-from .flows.sender import dispatch, prepare
+from .flows.sender import dispatch, prepare, resend
 from .ledger.decisions import Decision
 from .ledger.store import Ledger
 from .ledger.views import look, open_questions
@@ -12,7 +14,7 @@ from .rules.actions import Action, ToolResult, Transport, next_actions
 from .rules.errors import ReconcileError
 from .rules.evidence import Effect, Query, Receipt, Snapshot
 from .rules.identity import canonical_json, operation_identity
-from .rules.operation import Operation
+from .rules.operation import DistinctNeed, Operation
 from .rules.policy import EffectPolicy
 from .rules.states import Cause, State
 from .rules.verdicts import Verdict, classify
@@ -21,8 +23,10 @@ __all__ = [
     "Action",
     "Cause",
     "Decision",
+    "DistinctNeed",
     "Effect",
     "EffectPolicy",
+    "HttpReceiver",
     "Ledger",
     "Operation",
     "ProcessReceiver",
@@ -41,6 +45,7 @@ __all__ = [
     "classify",
     "close",
     "dispatch",
+    "inquire",
     "look",
     "next_actions",
     "observe",
@@ -48,4 +53,5 @@ __all__ = [
     "operation_identity",
     "prepare",
     "reconcile",
+    "resend",
 ]

@@ -1,21 +1,19 @@
-"""What a ledger holds, in words for an operator. Pure: values in, text out.
-
-Text from a ledger is trusted as data and never as terminal commands: whatever is not printable is
-shown escaped, so that no name can clear a screen or draw a second line.
-"""
+"""What a ledger holds, in words for an operator. Pure: values in, text out."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta, timezone
 
+from . import order_report
 from .ledger.views import Entry
 from .rules.actions import Action, next_actions
 from .rules.errors import Malformed
+from .rules.money import Budget
 from .rules.operation import Operation
 from .rules.states import FINAL, MOVES, UNRESOLVED, Cause, State
 from .rules.verdicts import Verdict
+from .text import age, counted, fields, plain, utc
 
 STATE_SAYS: dict[State, str] = {
     State.PREPARED: "The intent is durable and nothing was sent.",
@@ -72,17 +70,30 @@ VERDICT_NEXT: dict[Verdict, str] = {
 }
 
 
-def status(counts: Mapping[str, int], opened: Sequence[Operation], *, now_ms: int) -> str:
-    """How many operations stand in each state, then every open question in the given order."""
-    lines = [f"operations: {sum(counts.values())}"]
+def status(
+    counts: Mapping[str, int],
+    opened: Sequence[Operation],
+    *,
+    now_ms: int,
+    paused: str | None = None,
+    budgets: Sequence[Budget] = (),
+) -> str:
+    """How many operations stand in each state, the money, then every open question in order."""
+    lines = order_report.pause(paused)
+    lines.append(f"operations: {sum(counts.values())}")
     known = [state.value for state in State]
     for name in (*known, *sorted(set(counts) - set(known))):
         if name in counts:
             lines.append(f"  {plain(name):<12}{counts[name]}")
+    for held in budgets:
+        lines.append(
+            f"money in {plain(held.currency)}: {held.reserved} reserved, {held.spent} spent, "
+            f"{held.written_off} written off, of {held.ceiling}"
+        )
     lines.append(f"open questions: {len(opened)}")
     for operation in opened:
         lines += ["", f"operation {plain(operation.operation_id)}"]
-        lines += _fields(
+        lines += fields(
             ("work", plain(operation.work_id)),
             ("kind", plain(operation.kind)),
             ("subject", plain(operation.subject)),
@@ -90,6 +101,7 @@ def status(counts: Mapping[str, int], opened: Sequence[Operation], *, now_ms: in
             ("since", _since(operation.open_since_ms, now_ms)),
             ("why open", _why_open(operation)),
         )
+        lines += order_report.order_lines(operation, now_ms=now_ms)
         lines += _allowed(operation, now_ms)
     return "\n".join(lines) + "\n"
 
@@ -97,8 +109,8 @@ def status(counts: Mapping[str, int], opened: Sequence[Operation], *, now_ms: in
 def show(operation: Operation, entries: Sequence[Entry], *, now_ms: int) -> str:
     """Everything recorded about one operation, its history, and what is allowed next."""
     policy, not_sent = operation.policy, operation.not_sent
-    lines = [f"operation {plain(operation.operation_id)}"]
-    lines += _fields(
+    lines = [*order_report.pause(operation.paused), f"operation {plain(operation.operation_id)}"]
+    lines += fields(
         ("work", plain(operation.work_id)),
         ("target", f"{plain(operation.target)}, epoch {operation.epoch}"),
         ("kind", plain(operation.kind)),
@@ -110,12 +122,13 @@ def show(operation: Operation, entries: Sequence[Entry], *, now_ms: int) -> str:
         ("state", f"{operation.state.value}, version {operation.version}"),
         ("it says", STATE_SAYS[operation.state]),
         ("effect", plain(operation.effect_id or "no decision names one")),
-        ("attempts", f"{operation.attempts}, of which {not_sent} provably never left"),
-        ("closing", f"asked for {operation.close_requests} times"),
+        ("sendings", f"{operation.attempts}, of which {not_sent} provably never left"),
+        ("closing", f"asked for {counted(operation.close_requests, 'time')}"),
     )
     if operation.compensates is not None:
-        lines += _fields(("amends", f"effect {plain(operation.compensates)}"))
-        lines += _fields(("approval", _approval(operation)))
+        lines += fields(("amends", f"effect {plain(operation.compensates)}"))
+        lines += fields(("approval", _approval(operation)))
+    lines += order_report.order_lines(operation, now_ms=now_ms)
     lines.append("  history")
     lines += [f"    {utc(entry.at_ms)}  {plain(entry.says)}" for entry in entries]
     return "\n".join(lines + _allowed(operation, now_ms)) + "\n"
@@ -139,37 +152,6 @@ def explain(name: str) -> str:
     raise Malformed("verdict", f"{name!r} names no verdict and no state; {hint}")
 
 
-def plain(text: object) -> str:
-    """One line that a terminal shows as it is: what is not printable stands escaped."""
-    return "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in str(text)
-    )
-
-
-def utc(at_ms: int) -> str:
-    """A time in ISO 8601; the bare number where the calendar ends before it."""
-    try:
-        at = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=at_ms)
-    except OverflowError:
-        return f"{at_ms} ms"
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def age(length_ms: int) -> str:
-    """A length of time in its two largest units."""
-    rest = length_ms // 1000
-    parts: list[str] = []
-    for unit, seconds in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
-        if rest >= seconds or (unit == "s" and not parts):
-            parts.append(f"{rest // seconds} {unit}")
-            rest %= seconds
-    return " ".join(parts[:2])
-
-
-def _fields(*pairs: tuple[str, str]) -> list[str]:
-    return [f"  {name:<10}{value}" for name, value in pairs]
-
-
 def _since(first_ms: int | None, now_ms: int) -> str:
     """From the first announcement, the earliest moment at which a request can have left."""
     if first_ms is None:
@@ -182,10 +164,8 @@ def _since(first_ms: int | None, now_ms: int) -> str:
 def _why_open(operation: Operation) -> str:
     why = [STATE_SAYS[operation.state]]
     if operation.state is State.UNKNOWN:
-        left = operation.may_have_left
-        why.append(
-            f"{left} sending{'s' * (left != 1)} may have reached {plain(operation.target)}."
-        )
+        left = counted(operation.may_have_left, "sending")
+        why.append(f"{left} may have reached {plain(operation.target)}.")
     if operation.close_requests:
         why.append("Closing was asked for before; to close again is harmless.")
     return " ".join(why)
@@ -220,7 +200,7 @@ def _verdict(verdict: Verdict) -> str:
     resolves = "no: the question stays open" if proves is None else f"yes: to {proves.value}"
     head = [f"verdict {verdict.value}", f"  {verdict.says}"]
     return (
-        "\n".join([*head, *_fields(("resolves", resolves), ("do next", VERDICT_NEXT[verdict]))])
+        "\n".join([*head, *fields(("resolves", resolves), ("do next", VERDICT_NEXT[verdict]))])
         + "\n"
     )
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..ledger import approvals, decisions, operations
+from ..ledger import compensations, decisions, operations
 from ..ledger.store import Ledger
 from ..ledger.tx import Tx
-from ..rules import bindings, checks, moves
+from ..rules import admission, bindings, checks, moves
 from ..rules.identity import canonical_json, operation_identity, payload_text, proposal_of
 from ..rules.operation import Binding, Operation
 from ..rules.states import State
@@ -44,7 +44,7 @@ def approve_compensation(
     text = payload_text(payload)
     with ledger.transaction() as tx:
         original = operations.read(tx, operation_id)
-        latest = approvals.latest(tx, original, effect_id)
+        latest = compensations.latest(tx, original, effect_id)
         if latest is not None and not bindings.superseded(latest):
             asked = (operation_id, approver, expected_version, kind, text)
             if latest.binding is not None and asked == _approved(latest, latest.binding):
@@ -58,7 +58,7 @@ def approve_compensation(
         )
         if latest is not None and latest.state is State.PREPARED:
             reason = "the approval went stale"
-            decisions.record(tx, moves.withdraw(latest, actor=approver, reason=reason))
+            decisions.record(tx, admission.withdraw(latest, actor=approver, reason=reason))
         return _prepare(tx, original, binding, kind, payload)
 
 
@@ -87,5 +87,5 @@ def _prepare(
         policy=original.policy,
         compensates=binding.effect_id,
     )
-    approvals.add(tx, compensation, original, binding)
+    compensations.add(tx, compensation, original, binding)
     return operations.read(tx, identity.operation_id)

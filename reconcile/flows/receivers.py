@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 from ..rules import checks
@@ -13,10 +14,12 @@ from ..rules.policy import EffectPolicy
 class Receiver(Protocol):
     """One other side. Identity, epoch and policy are pinned to each operation prepared for it.
 
-    It bounds its own calls in time. A fault of an adapter looks like a lost reply, so try `send`
-    by itself first. `send` raises NotSent only if it can prove that not one byte left; any
-    other exception, of whatever class, proves nothing. A keyed receiver also has `lookup(query)
-    -> Receipt | None`, where None proves nothing.
+    It bounds its own calls in time; `limit_s`, in seconds, says how, and orders need it. A fault
+    of an adapter looks like a lost reply, so try `send` by itself first. `send` raises NotSent
+    only if it can prove that not one byte left; any other exception, of whatever class, proves
+    nothing. A keyed receiver also has `lookup(query)
+    -> Receipt | None`, where None proves nothing, and one that keeps accounts has `listing() ->
+    tuple[Effect, ...]`, every effect of the account.
     """
 
     @property
@@ -47,15 +50,31 @@ def check_receiver(receiver: object) -> None:
         raise Malformed("receiver.policy", f"needs an EffectPolicy, not {type(policy).__name__}")
 
 
+def limit_ms(receiver: object) -> int:
+    """How long a call of this receiver may take, by its `limit_s`. Raises Malformed if untold.
+
+    Money leaves only under a claim that outlasts the call, so that the bound must be known.
+    """
+    limit_s = getattr(receiver, "limit_s", None)
+    if isinstance(limit_s, bool) or not isinstance(limit_s, (int, float)) or not 0 < limit_s < 1e9:
+        raise Malformed(
+            "receiver.limit_s", "needs the seconds that bound a call, to send an order"
+        )
+    return math.ceil(limit_s * 1000)
+
+
 class UnavailableReceiver:
     """The honest stub, for a receiver without an adapter: it sends nothing, finds nothing, and
-    claims nothing.
+    claims nothing, unless a policy is named that it declares.
     """
 
-    def __init__(self, identity: str, *, epoch: int = 1) -> None:
+    def __init__(
+        self, identity: str, *, epoch: int = 1, policy: EffectPolicy | None = None
+    ) -> None:
         self.identity = checks.text("identity", identity)
         self.epoch = checks.whole("epoch", epoch, least=1)
-        self.policy = EffectPolicy()
+        self.policy = EffectPolicy() if policy is None else policy
+        checks.instance("policy", self.policy, EffectPolicy)
 
     def send(self, query: Query) -> Receipt | None:
         """Raises NotSent, always."""

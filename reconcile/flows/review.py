@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..ledger import decisions, operations
+from ..ledger import attempts, decisions, operations
 from ..ledger.decisions import Decision
 from ..ledger.store import Ledger
-from ..rules import checks, moves
+from ..rules import checks, moves, sending
 from ..rules.evidence import Snapshot
 from ..rules.verdicts import Verdict, classify
 from .receivers import Receiver, check_receiver, closing_read
@@ -51,8 +51,8 @@ def close(
         checks.text(name, value)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
-        moves.close(operation, receiver.policy, receiver=receiver.identity, epoch=receiver.epoch)
-        operations.request_close(tx, operation, purpose=purpose, authorized_by=authorized_by)
+        sending.close(operation, receiver.policy, receiver=receiver.identity, epoch=receiver.epoch)
+        attempts.request_close(tx, operation, purpose=purpose, authorized_by=authorized_by)
     return closing_read(receiver, operation.query)
 
 

@@ -1,4 +1,4 @@
-"""Approvals: which compensation is bound to which effect, by whom, and at which version."""
+"""Compensations: which compensation is bound to which effect, by whom, and at which version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def latest(tx: Tx, original: Operation, effect_id: str) -> Operation | None:
     to two operations, and it must not be compensated twice.
     """
     row = tx.execute(
-        "SELECT a.operation FROM approval a JOIN operation o ON o.number = a.original "
+        "SELECT a.operation FROM compensation a JOIN operation o ON o.number = a.original "
         "WHERE a.effect_id = ? AND o.target = ? AND o.epoch = ? "
         "ORDER BY a.approved_ms DESC, a.operation DESC LIMIT 1",
         (effect_id, original.target, original.epoch),
@@ -25,7 +25,7 @@ def latest(tx: Tx, original: Operation, effect_id: str) -> Operation | None:
 def add(tx: Tx, compensation: Operation, original: Operation, binding: Binding) -> None:
     """Write what binds a compensation; the file refuses it if the effect is not confirmed now."""
     tx.execute(
-        "INSERT INTO approval VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO compensation VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
             compensation.number,
             original.number,

@@ -6,11 +6,13 @@ a state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..rules.evidence import Snapshot
 from ..rules.identity import digest_of
-from ..rules.moves import Incident, Move
+from ..rules.move import Incident, Move
 from ..rules.operation import Operation
 from ..rules.states import FINAL, Cause, State
 from ..rules.verdicts import Verdict
@@ -37,10 +39,10 @@ class Decision:
     repeated: bool = False
 
 
-def record(tx: Tx, move: Move, *, attempt: int | None = None) -> Decision:
-    """Write a move; evidence, state, version and obligation go together.
+def record(tx: Tx, move: Move, *, receipt: int | None = None) -> Decision:
+    """Write a move; evidence, state, version, obligation and money go together.
 
-    `attempt` is the one whose receipt decided, where a receipt did.
+    `receipt` is the how-many-th receipt of the operation decided, where a receipt did.
     """
     operation = move.operation
     tx.execute(
@@ -55,7 +57,7 @@ def record(tx: Tx, move: Move, *, attempt: int | None = None) -> Decision:
             move.verdict and move.verdict.value,
             move.effect_id,
             move.snapshot and move.snapshot.to_json(),
-            attempt if move.receipt else None,
+            receipt,
             move.reason,
             tx.now_ms,
         ),
@@ -86,24 +88,39 @@ def repeat_of(
     none such.
     """
     row = tx.execute(
-        "SELECT source, target, cause, verdict, effect_id, decided_ms FROM decision "
+        f"SELECT {_COLUMNS} FROM decision "
         "WHERE operation = ? AND version = ? AND actor = ? AND evidence = ?",
         (operation.number, expected_version + 1, reviewer, snapshot.to_json()),
     ).fetchone()
-    if row is None:
-        return None
+    return None if row is None else _stored(operation, row)
+
+
+def last(tx: Tx, operation: Operation) -> Decision | None:
+    """The newest decision, as one that stood already; None if nothing was ever decided."""
+    row = tx.execute(
+        f"SELECT {_COLUMNS} FROM decision WHERE operation = ? ORDER BY version DESC LIMIT 1",
+        (operation.number,),
+    ).fetchone()
+    return None if row is None else _stored(operation, row)
+
+
+def _stored(operation: Operation, row: Sequence[Any]) -> Decision:
+    version, source, target, cause, actor, verdict, effect_id, decided_ms = row
     return Decision(
         operation_id=operation.operation_id,
-        source=State(row[0]),
-        state=State(row[1]),
-        version=expected_version + 1,
-        cause=Cause(row[2]),
-        actor=reviewer,
-        verdict=Verdict(row[3]),
-        effect_id=row[4],
-        decided_ms=row[5],
+        source=State(source),
+        state=State(target),
+        version=version,
+        cause=Cause(cause),
+        actor=actor,
+        verdict=verdict and Verdict(verdict),
+        effect_id=effect_id,
+        decided_ms=decided_ms,
         repeated=True,
     )
+
+
+_COLUMNS = "version, source, target, cause, actor, verdict, effect_id, decided_ms"
 
 
 def observe(tx: Tx, operation: Operation, snapshot: Snapshot, verdict: Verdict) -> None:

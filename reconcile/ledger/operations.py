@@ -1,4 +1,4 @@
-"""Operations and their attempts: rows in, values out."""
+"""Operations: rows in, values out. A value holds everything that a rule may want to know."""
 
 from __future__ import annotations
 
@@ -7,27 +7,69 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..rules import errors
-from ..rules.actions import Transport
-from ..rules.evidence import Receipt
 from ..rules.identity import Identity, canonical_json
-from ..rules.operation import Binding, Operation, Scope
-from ..rules.policy import EffectPolicy, policy_from
+from ..rules.operation import Binding, DistinctNeed, Operation, Scope
+from ..rules.policy import EffectPolicy
 from ..rules.states import State
+from . import policies, purchases
 from .tx import Tx
 
-_READ = """
-SELECT o.number, o.operation_id, o.digest, o.work_id, o.target, o.epoch, o.kind, o.payload,
-       o.compensates, o.subject, o.scope, o.policy, o.prepared_ms, o.state, o.version, o.effect_id,
-       (SELECT count(*) FROM attempt t WHERE t.operation = o.number),
-       (SELECT count(*) FROM attempt t WHERE t.operation = o.number AND t.transport = 'not_sent'),
-       (SELECT min(t.announced_ms) FROM attempt t WHERE t.operation = o.number),
-       (SELECT count(*) FROM close_request c WHERE c.operation = o.number),
-       (SELECT q.opened_ms FROM obligation q WHERE q.operation = o.number AND q.ended_ms IS NULL),
-       p.operation_id, a.effect_id, a.version, a.ordinal, a.approver, p.state, p.version
-FROM operation o
-LEFT JOIN approval a ON a.operation = o.number
-LEFT JOIN operation p ON p.number = a.original
-WHERE """
+_OWN = [
+    "number",
+    "operation_id",
+    "digest",
+    "work_id",
+    "target",
+    "epoch",
+    "kind",
+    "payload",
+    "compensates",
+    "subject",
+    "scope",
+    "policy",
+    "prepared_ms",
+    "state",
+    "version",
+    "effect_id",
+]
+_ALSO = {
+    "attempts": "(SELECT count(*) FROM attempt t WHERE t.operation = o.number)",
+    "not_sent": "(SELECT count(*) FROM attempt t WHERE t.operation = o.number "
+    "AND t.transport = 'not_sent')",
+    "first_sent_ms": "(SELECT min(t.announced_ms) FROM attempt t WHERE t.operation = o.number)",
+    "close_requests": "(SELECT count(*) FROM close_request c WHERE c.operation = o.number)",
+    "asked_after": "(SELECT coalesce(max(l.attempts), 0) FROM lookup l "
+    "WHERE l.operation = o.number AND l.found = 0)",
+    "open_since_ms": "(SELECT q.opened_ms FROM obligation q "
+    "WHERE q.operation = o.number AND q.ended_ms IS NULL)",
+    "effect_seen": "o.state = 'prepared' AND "
+    "(EXISTS (SELECT 1 FROM receipt r WHERE r.operation = o.number) "
+    "OR EXISTS (SELECT 1 FROM observation v WHERE v.operation = o.number "
+    "AND v.verdict NOT IN ('inconclusive', 'terminal_absence')))",
+    "twin": "(SELECT e.operation_id FROM operation e WHERE e.target = o.target "
+    "AND e.kind = o.kind AND e.subject = o.subject AND e.scope = o.scope "
+    "AND e.state IN ('unknown', 'pending', 'partial', 'conflict') AND e.compensates IS NULL "
+    "AND o.compensates IS NULL AND e.number <> o.number LIMIT 1)",
+    "distinct": "EXISTS (SELECT 1 FROM distinct_need n WHERE n.operation = o.number)",
+    "paused": "(SELECT paused_why FROM store)",
+    "buys": "EXISTS (SELECT 1 FROM purchase b WHERE b.operation = o.number)",
+}
+_BOUND = {
+    "original_id": "p.operation_id",
+    "effect_id": "a.effect_id",
+    "approved_version": "a.version",
+    "ordinal": "a.ordinal",
+    "approver": "a.approver",
+    "state": "p.state",
+    "version": "p.version",
+}
+_NAMES = (*_OWN, *_ALSO)
+_READ = (
+    "SELECT "
+    + ", ".join([*(f"o.{name}" for name in _OWN), *_ALSO.values(), *_BOUND.values()])
+    + " FROM operation o LEFT JOIN compensation a ON a.operation = o.number "
+    "LEFT JOIN operation p ON p.number = a.original WHERE "
+)
 
 
 def read(tx: Tx, operation_id: str) -> Operation:
@@ -52,44 +94,38 @@ def read_all(tx: Tx, numbers: Sequence[int]) -> list[Operation]:
     ]
 
 
+def of_target(tx: Tx, target: str, epoch: int) -> list[Operation]:
+    """Every operation for one receiver in one epoch, in order of preparation."""
+    rows = tx.execute(
+        _READ + "o.target = ? AND o.epoch = ? ORDER BY o.number", (target, epoch)
+    ).fetchall()
+    return [_operation(tx, row) for row in rows]
+
+
 def _operation(tx: Tx, row: Sequence[Any]) -> Operation:
-    binding = (
-        None
-        if row[21] is None
-        else Binding(
-            original_id=row[21],
-            effect_id=row[22],
-            approved_version=row[23],
-            ordinal=row[24],
-            approver=row[25],
-            state=State(row[26]),
-            version=row[27],
-        )
-    )
-    return Operation(
-        number=row[0],
-        operation_id=row[1],
-        digest=row[2],
-        work_id=row[3],
-        target=row[4],
-        epoch=row[5],
-        kind=row[6],
-        payload=row[7],
-        compensates=row[8],
-        subject=row[9],
-        scope=Scope(*json.loads(row[10])),
-        policy=_policy(tx, row[11]),
-        prepared_ms=row[12],
-        state=State(row[13]),
-        version=row[14],
-        effect_id=row[15],
-        attempts=row[16],
-        not_sent=row[17],
-        first_sent_ms=row[18],
-        close_requests=row[19],
-        open_since_ms=row[20],
-        binding=binding,
-    )
+    own = dict(zip(_NAMES, row, strict=False))
+    bound = dict(zip(_BOUND, row[len(_NAMES) :], strict=True))
+    own["scope"] = Scope(*json.loads(own["scope"]))
+    own["policy"] = policies.pinned(tx, own["policy"])
+    own["state"] = State(own["state"])
+    own["effect_seen"], own["distinct"] = bool(own["effect_seen"]), bool(own["distinct"])
+    own["paused"] = own["paused"] or tx.paused
+    order = purchases.read(tx, own["number"]) if own.pop("buys") else None
+    binding = None
+    if bound["original_id"] is not None:
+        binding = Binding(**{**bound, "state": State(bound["state"])})
+    return Operation(**own, order=order, binding=binding)
+
+
+def twin_of(tx: Tx, *, target: str, kind: str, subject: str, scope: Scope) -> str | None:
+    """An unresolved operation that meets the same need; None if there is none."""
+    row = tx.execute(
+        "SELECT operation_id FROM operation WHERE target = ? AND kind = ? AND subject = ? "
+        "AND scope = ? AND state IN ('unknown', 'pending', 'partial', 'conflict') "
+        "AND compensates IS NULL LIMIT 1",
+        (target, kind, subject, canonical_json(scope)),
+    ).fetchone()
+    return None if row is None else str(row[0])
 
 
 def add(
@@ -107,90 +143,30 @@ def add(
     compensates: str | None = None,
 ) -> Operation:
     """Write a new prepared operation and return it."""
+    written = {
+        "operation_id": identity.operation_id,
+        "digest": identity.digest,
+        "work_id": work_id,
+        "target": target,
+        "epoch": epoch,
+        "kind": kind,
+        "payload": payload,
+        "compensates": compensates,
+        "subject": subject,
+        "prepared_ms": tx.now_ms,
+    }
     number = tx.execute(
-        "INSERT INTO operation (number, operation_id, digest, work_id, target, epoch, kind, "
-        "payload, compensates, subject, scope, policy, prepared_ms) "
-        "SELECT coalesce(max(number), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
+        f"INSERT INTO operation (number, {', '.join(written)}, scope, policy) "
+        f"SELECT coalesce(max(number), 0) + 1, {'?, ' * len(written)} ?, ? "
         "FROM operation RETURNING number",
-        (
-            *identity,
-            work_id,
-            target,
-            epoch,
-            kind,
-            payload,
-            compensates,
-            subject,
-            canonical_json(scope),
-            _pin(tx, policy),
-            tx.now_ms,
-        ),
+        (*written.values(), canonical_json(scope), policies.pin(tx, policy)),
     ).fetchone()[0]
-    return Operation(
-        number=number,
-        operation_id=identity.operation_id,
-        digest=identity.digest,
-        work_id=work_id,
-        target=target,
-        epoch=epoch,
-        kind=kind,
-        payload=payload,
-        compensates=compensates,
-        subject=subject,
-        scope=scope,
-        policy=policy,
-        prepared_ms=tx.now_ms,
-    )
+    return Operation(number=number, **written, scope=scope, policy=policy)  # type: ignore[arg-type]
 
 
-def start_attempt(tx: Tx, operation: Operation) -> int:
-    """Write that one request is about to leave; returns which attempt it is."""
-    attempt = operation.attempts + 1
+def declare_distinct(tx: Tx, operation: Operation, need: DistinctNeed) -> None:
+    """Write that a person declared this operation's need to be another one."""
     tx.execute(
-        "INSERT INTO attempt (operation, attempt, announced_ms) VALUES (?, ?, ?)",
-        (operation.number, attempt, tx.now_ms),
+        "INSERT INTO distinct_need VALUES (?, ?, ?, ?)",
+        (operation.number, need.authorized_by, need.reason, tx.now_ms),
     )
-    return attempt
-
-
-def end_attempt(
-    tx: Tx, operation: Operation, attempt: int, transport: Transport, receipt: Receipt | None
-) -> None:
-    """Write how the call went, and the receipt that it brought, if any."""
-    tx.execute(
-        "UPDATE attempt SET transport = ? WHERE operation = ? AND attempt = ?",
-        (transport.value, operation.number, attempt),
-    )
-    if receipt is not None:
-        tx.execute(
-            "INSERT INTO receipt VALUES (?, ?, ?, ?)",
-            (operation.number, attempt, receipt.to_json(), tx.now_ms),
-        )
-
-
-def request_close(tx: Tx, operation: Operation, *, purpose: str, authorized_by: str) -> None:
-    """Write that a request to close is about to leave, why, and who allowed it."""
-    tx.execute(
-        "INSERT INTO close_request VALUES (?, ?, ?, ?, ?)",
-        (operation.number, operation.close_requests + 1, purpose, authorized_by, tx.now_ms),
-    )
-
-
-def _pin(tx: Tx, policy: EffectPolicy) -> int:
-    body = policy.to_json()
-    row = tx.execute("SELECT number FROM policy WHERE body = ?", (body,)).fetchone()
-    if row is None:
-        row = tx.execute(
-            "INSERT INTO policy SELECT coalesce(max(number), 0) + 1, ? "
-            "FROM policy RETURNING number",
-            (body,),
-        ).fetchone()
-    return int(row[0])
-
-
-def _policy(tx: Tx, number: int) -> EffectPolicy:
-    known = tx.policies.get(number)
-    if known is None:
-        body = tx.execute("SELECT body FROM policy WHERE number = ?", (number,)).fetchone()[0]
-        known = tx.policies[number] = policy_from(body)
-    return known

@@ -10,24 +10,40 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from ..rules import money
 from ..rules.states import MOVES
 from .tx import Tx
 
 APPLICATION_ID = 0x5EC04C17  # in the file's header: this file is a ledger of this library
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+SCRIPTS = ("schema.sql", "orders.sql")
 
 MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "legal_move": (),
     "policy": (),
-    "approval": (),
+    "money_move": (),
+    "distinct_need": (),
+    "compensation": (),
+    "lookup": (),
     "receipt": (),
     "decision": (),
     "observation": (),
     "incident": (),
     "close_request": (),
     "operation": ("state", "version", "effect_id"),
-    "attempt": ("transport",),
+    "attempt": ("transport", "said"),
     "obligation": ("due_ms", "ended_ms"),
+    "store": ("incarnation", "sends", "paused_why"),
+    "work": ("cancelled_by", "reason", "cancelled_ms"),
+    "claim": ("expires_ms",),
+    "price": (),
+    "budget": (),
+    "approver": ("listed", "changed_ms"),
+    "purchase": (),
+    "approval": ("revoked_by", "reason", "revoked_ms"),
+    "entry": (),
+    "stock": (),
+    "delivery": (),
 }
 """Every table, and the columns of it that may change. No row is ever removed."""
 
@@ -36,19 +52,23 @@ def create(tx: Tx) -> None:
     """Fill an empty file within the open transaction."""
     from importlib import resources  # here, since it costs half of this package's start
 
-    for statement in statements(
-        resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-    ):
-        tx.execute(statement)
+    for script in SCRIPTS:
+        text = resources.files(__package__).joinpath(script).read_text("utf-8")
+        for statement in statements(text):
+            tx.execute(statement)
+    tx.execute("INSERT INTO store VALUES (1, 1, 0, NULL)")
+    for state, does in money.MONEY.items():
+        tx.execute("INSERT INTO money_move VALUES (?, ?)", (state.value, does))
     for (source, target), causes in MOVES.items():
         for cause in sorted(cause.value for cause in causes):
             tx.execute(
                 "INSERT INTO legal_move VALUES (?, ?, ?)", (source.value, target.value, cause)
             )
-    tx.execute(
-        "CREATE TRIGGER legal_move_is_complete BEFORE INSERT ON legal_move "
-        "BEGIN SELECT RAISE(ABORT, 'legal_move: the table of moves is complete'); END"
-    )
+    for table in ("legal_move", "money_move"):
+        tx.execute(
+            f"CREATE TRIGGER {table}_is_complete BEFORE INSERT ON {table} "
+            f"BEGIN SELECT RAISE(ABORT, '{table}: the table of moves is complete'); END"
+        )
     for table, may_change in MAY_CHANGE.items():
         seal(tx, table, may_change=may_change)
     tx.execute(f"PRAGMA application_id = {APPLICATION_ID}")

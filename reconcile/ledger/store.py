@@ -17,12 +17,12 @@ from pathlib import Path
 
 from ..rules import checks, errors
 from ..rules.policy import EffectPolicy
-from . import border, schema
+from . import border, marker, opening, schema
+from .place import file_at, place_of
 from .tx import Tx
 
 SQLITE_FLOOR = (3, 35, 0)  # the first with RETURNING
 LONGEST_WAIT_MS = 24 * 3600 * 1000
-WAL_TRIES = 100  # each waits for a writer, within busy_ms
 
 
 def system_clock() -> int:
@@ -34,9 +34,10 @@ class Ledger:
     """An open ledger file, made on first use. A context manager; one thread uses it at a time.
 
     `clock` gives UTC milliseconds. `factory` is the connection class. `busy_ms` bounds the wait
-    for another process's transaction. Raises ForeignFile if the path holds something else,
-    StorageFailed if it cannot be opened or made, Busy if it stayed locked, Malformed if an
-    argument is ill-typed.
+    for another process's transaction. With `must_exist` no ledger is made. `paused` says why the
+    store acts on nothing: it is a restored copy, or may be one; None: it is live. Raises
+    ForeignFile if the path holds something else, StorageFailed if it cannot be opened or made,
+    Busy if it stayed locked, Malformed if an argument is ill-typed.
     """
 
     def __init__(
@@ -46,8 +47,9 @@ class Ledger:
         clock: Callable[[], int] = system_clock,
         factory: type[sqlite3.Connection] = sqlite3.Connection,
         busy_ms: int = 5000,
+        must_exist: bool = False,
     ) -> None:
-        self._prepare(path, clock, busy_ms, looking=False)
+        self._prepare(path, clock, busy_ms, looking=False, must_exist=must_exist)
         self._connect(str(self.path), factory, uri=False)
 
     @classmethod
@@ -66,7 +68,7 @@ class Ledger:
         opening does, and StorageFailed if there is no such file.
         """
         ledger = cls.__new__(cls)
-        ledger._prepare(path, clock, busy_ms, looking=True)
+        ledger._prepare(path, clock, busy_ms, looking=True, must_exist=True)
         ledger._connect(ledger.path.as_uri() + "?mode=rw", factory, uri=True)
         return ledger
 
@@ -77,36 +79,23 @@ class Ledger:
         busy_ms: int,
         *,
         looking: bool,
+        must_exist: bool,
     ) -> None:
         if sqlite3.sqlite_version_info < SQLITE_FLOOR:
             floor = ".".join(map(str, SQLITE_FLOOR))
             raise errors.StorageFailed(
                 str(path), f"SQLite {sqlite3.sqlite_version} is older than {floor}"
             )
-        named = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
-        if not isinstance(named, str) or not named or "\0" in named:
-            raise errors.Malformed("path", f"{path!r} names no file")
         if not callable(clock):
             raise errors.Malformed("clock", "needs a function that gives UTC milliseconds")
         self._busy_ms = checks.whole("busy_ms", busy_ms, least=0, most=LONGEST_WAIT_MS)
         self._clock, self._looking, self._closed = clock, looking, False
+        self._must_exist = must_exist
         self._pid, self._inside = os.getpid(), False
         self._file: tuple[int, int] | None = None
         self._policies: dict[int, EffectPolicy] = {}
-        self.path = Path(named).absolute()  # a later change of directory must not move the ledger
-        try:
-            os.fsencode(named)
-            folder, there = self.path.is_dir(), self.path.is_file()
-        except UnicodeEncodeError as error:
-            raise errors.Malformed(
-                "path", f"{named!r} is no name that this system can have"
-            ) from error
-        except OSError as error:
-            raise errors.StorageFailed(str(self.path), str(error.strerror)) from error
-        if folder:
-            raise errors.ForeignFile(str(self.path), "is a folder: name a file in it")
-        if looking and not there:
-            raise errors.StorageFailed(str(self.path), "no such file: name a sender's ledger")
+        self.paused: str | None = None
+        self.path = place_of(path, must_exist=must_exist)
 
     def _connect(self, name: str, factory: type[sqlite3.Connection], *, uri: bool) -> None:
         if not (isinstance(factory, type) and issubclass(factory, sqlite3.Connection)):
@@ -119,7 +108,7 @@ class Ledger:
             raise border.ours(error, self.path, self._busy_ms) from error
         try:
             self._open()
-            self._file = self._there()
+            self._file = file_at(self.path)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             self._connection.close()
             raise border.ours(error, self.path, self._busy_ms) from error
@@ -128,51 +117,28 @@ class Ledger:
             raise
 
     def _open(self) -> None:
+        known = marker.read(self.path)  # before the file: it can only be ahead of this
         with self._unit("BEGIN", "ROLLBACK", clock=lambda: 0) as tx:
-            born = self._is_ours(tx)
+            born = opening.is_ours(tx, self.path)
+            if born:
+                self.paused = opening.why_paused(tx, self.path, known)
         execute = self._connection.execute
+        if self._must_exist and not born:
+            raise errors.ForeignFile(str(self.path), "is empty: it is no ledger yet")
         if self._looking:
-            if not born:
-                raise errors.ForeignFile(str(self.path), "is empty: it is no ledger yet")
             execute("PRAGMA query_only = ON")
             return
-        self._use_wal()
+        opening.use_wal(self._connection, self.path, self._busy_ms)
         execute("PRAGMA synchronous = FULL")
         execute("PRAGMA foreign_keys = ON")
-        if not born:
+        if not born or self.paused is not None:
             with self._unit("BEGIN IMMEDIATE", "COMMIT", clock=lambda: 0) as tx:
-                if not self._is_ours(tx):  # else another process made it meanwhile
+                if not opening.is_ours(tx, self.path):  # else another process made it meanwhile
                     schema.create(tx)
-
-    def _is_ours(self, tx: Tx) -> bool:
-        """Whether the file is a ledger, and not empty. Raises ForeignFile if it is neither."""
-        application = tx.execute("PRAGMA application_id").fetchone()[0]
-        version = tx.execute("PRAGMA user_version").fetchone()[0]
-        tables = tx.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if (application, version, tables) == (0, 0, 0):
-            return False
-        if application != schema.APPLICATION_ID:
-            raise errors.ForeignFile(
-                str(self.path), "belongs to another program; it was not changed"
-            )
-        if version != schema.SCHEMA_VERSION:
-            why = f"has schema {version}, this library has {schema.SCHEMA_VERSION}"
-            raise errors.ForeignFile(str(self.path), f"{why}: use the version that made it")
-        return True
-
-    def _use_wal(self) -> None:
-        """The switch to WAL waits for no lock; BEGIN IMMEDIATE does: wait there, ask again."""
-        deadline = time.monotonic() + self._busy_ms / 1000
-        for _ in range(WAL_TRIES):
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
-                return
-            except sqlite3.OperationalError as error:
-                if not border.is_lock(error) or time.monotonic() > deadline:
-                    raise
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._connection.execute("ROLLBACK")
-        raise errors.Busy(str(self.path), self._busy_ms)
+                    opening.mark_birth(self.path)
+                self.paused = opening.why_paused(tx, self.path, marker.read(self.path))
+                if self.paused is not None:
+                    opening.pause(tx, self.paused)
 
     @contextmanager
     def transaction(self) -> Iterator[Tx]:
@@ -209,8 +175,11 @@ class Ledger:
                 ):  # an interrupt cut the end of the last one short
                     self._connection.execute("ROLLBACK")
                 self._connection.execute(begin)
-                yield Tx(self._connection, now_ms, self._policies)
+                tx = Tx(self._connection, now_ms, self._policies, self.paused)
+                yield tx
                 self._connection.execute(end)
+                if tx.sends is not None:
+                    marker.raise_to(self.path, *tx.sends)
             except BaseException:
                 self._undo()
                 raise
@@ -227,23 +196,27 @@ class Ledger:
             raise errors.LedgerMisused(
                 f"{self.path} was opened before a fork: open it in the child"
             )
-        if self._file is not None and self._file != self._there():
+        if self._file is not None and self._file != file_at(self.path):
             why = (
                 "was moved, replaced or removed while it was open: close it and look for the file"
             )
             raise errors.StorageFailed(str(self.path), why)
-
-    def _there(self) -> tuple[int, int] | None:
-        with suppress(OSError):
-            found = os.stat(self.path)
-            return found.st_dev, found.st_ino
-        return None
 
     def _undo(self) -> None:
         self._policies.clear()  # what was read may be undone, too
         with suppress(sqlite3.Error):  # the first error is the one to report
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+
+    def copy_into(self, path: Path) -> None:
+        """Let SQLite write all that is committed into a new file. Raises StorageFailed or Busy."""
+        self._still_ours()
+        if self._inside:
+            raise errors.LedgerMisused("a transaction is open in this ledger: end it first")
+        try:
+            self._connection.execute("VACUUM INTO ?", (str(path),))
+        except sqlite3.Error as error:
+            raise border.ours(error, path, self._busy_ms) from error
 
     def now_ms(self) -> int:
         """What this ledger's clock says."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..rules import checks
+from ..rules.money import Budget
 from ..rules.operation import Operation
-from . import operations
+from . import operations, reservations
 from .store import Ledger
 
 
@@ -52,6 +53,13 @@ def count_by_state(ledger: Ledger) -> dict[str, int]:
         )
 
 
+def budgets(ledger: Ledger) -> list[Budget]:
+    """How the money of each currency stands, by its name."""
+    with ledger.reading() as tx:
+        names = tx.execute("SELECT DISTINCT currency FROM budget ORDER BY currency").fetchall()
+        return [reservations.budget(tx, currency) for (currency,) in names]
+
+
 def history(ledger: Ledger, operation_id: str) -> list[Entry]:
     """What was written about one operation, oldest first.
 
@@ -75,17 +83,29 @@ _DECISION = (
     " || coalesce(', because ' || reason, '') FROM decision WHERE operation = ?"
 )
 _HISTORY = (
+    "SELECT authorized_ms, 'a distinct need, by ' || authorized_by || ', because ' || reason"
+    " FROM distinct_need WHERE operation = ?",
+    "SELECT approved_ms, 'approval ' || ordinal || ' by ' || actor || ', basis ' || basis"
+    " FROM approval WHERE operation = ? ORDER BY ordinal",
     f"{_DECISION} AND cause = 'announced' ORDER BY version",
     "SELECT announced_ms, 'attempt ' || attempt || ' announced; the call: '"
     " || coalesce(transport, 'the sender did not live to say')"
+    " || coalesce(' (' || said || ')', '')"
     " FROM attempt WHERE operation = ? ORDER BY attempt",
-    "SELECT received_ms, 'receipt of attempt ' || attempt"
-    " FROM receipt WHERE operation = ? ORDER BY attempt",
+    "SELECT asked_ms, 'asked for its stored receipt: ' || iif(found, 'it came', 'none came')"
+    " FROM lookup WHERE operation = ? ORDER BY asked",
+    "SELECT received_ms, 'receipt by ' || origin || coalesce(' to attempt ' || attempt, '')"
+    " || coalesce(', handed in by ' || actor || ', original: ' || reference, '')"
+    " FROM receipt WHERE operation = ? ORDER BY received",
     "SELECT asked_ms, 'close requested, purpose: ' || purpose || ', allowed by ' || authorized_by"
     " FROM close_request WHERE operation = ? ORDER BY asked",
     "SELECT observed_ms, 'observed: ' || verdict"
     " FROM observation WHERE operation = ? ORDER BY seen",
     f"{_DECISION} AND cause <> 'announced' ORDER BY version",
+    "SELECT revoked_ms, 'approval ' || ordinal || ' revoked by ' || revoked_by"
+    " || ', because ' || reason FROM approval WHERE operation = ? AND revoked_ms IS NOT NULL",
+    "SELECT delivered_ms, quantity || ' delivered, reference ' || reference || ', recorded by '"
+    " || recorded_by FROM delivery WHERE operation = ? ORDER BY delivered_ms, reference",
     "SELECT noticed_ms, 'INCIDENT (version ' || version || '): evidence against a final state'"
     " FROM incident WHERE operation = ? ORDER BY version",
 )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from . import checks
-from .bindings import is_bound
 from .operation import Operation
+from .sending import may_dispatch, may_resend
 from .states import ENDED_WITHOUT_EFFECT, FINAL, UNRESOLVED, State
 
 
@@ -68,15 +68,17 @@ def next_actions(operation: Operation, *, now_ms: int) -> tuple[Action, ...]:
     checks.whole("now_ms", now_ms)
     state = operation.state
     if state is State.PREPARED:
-        return (Action.DISPATCH,) if is_bound(operation) else (Action.ESCALATE,)
+        return (Action.DISPATCH if may_dispatch(operation, now_ms) else Action.ESCALATE,)
     if state in UNRESOLVED:
         # Only a closed snapshot resolves, and only a policy that declares closing lets one in.
-        reviewed = state in (State.UNKNOWN, State.PENDING) and operation.policy.can_close
+        closes = operation.policy.can_close and operation.paused is None
+        reviewed = closes and state in (State.UNKNOWN, State.PENDING)
         return tuple(
             action
             for action, offered in (
+                (Action.RESEND, may_resend(operation, now_ms)),
                 (Action.QUERY, True),
-                (Action.CLOSE, operation.policy.can_close),
+                (Action.CLOSE, closes),
                 (Action.RECONCILE, reviewed),
                 (Action.ESCALATE, True),
             )

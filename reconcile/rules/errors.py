@@ -81,6 +81,55 @@ class AlreadyAnnounced(ReconcileError):
         self.operation_id, self.state = operation_id, state
 
 
+class EquivalentUnresolved(ReconcileError):
+    """Raised if an equivalent operation is unresolved; `operation_id` is that one."""
+
+    says = (
+        "operation {operation_id} of the same target, kind and subject is unresolved: find out "
+        "about that one first, or have a distinct need authorised by name and reason"
+    )
+
+    def __init__(self, operation_id: str) -> None:
+        super().__init__(operation_id)
+        self.operation_id = operation_id
+
+
+class EffectSeen(ReconcileError):
+    """Raised if evidence is kept that a prepared operation has an effect already."""
+
+    says = (
+        "operation {operation_id} was never sent from this file, and an effect of it was seen: "
+        "to send it would do it twice; call a person"
+    )
+
+    def __init__(self, operation_id: str) -> None:
+        super().__init__(operation_id)
+        self.operation_id = operation_id
+
+
+class ResendRefused(ReconcileError):
+    """Raised, before any contact, if the same identity may not be sent again now."""
+
+    says = "operation {operation_id} may not be sent again: {why}"
+
+    def __init__(self, operation_id: str, why: str) -> None:
+        super().__init__(operation_id, why)
+        self.operation_id, self.why = operation_id, why
+
+
+class NoGuarantee(ReconcileError):
+    """Raised if no declared guarantee makes the same identity, sent again, one effect."""
+
+    says = (
+        "the {which} policy {policy!r} does not declare that the same identity sent again makes "
+        "no second effect: it is sent once; ask, or call a person"
+    )
+
+    def __init__(self, which: str, policy: str) -> None:
+        super().__init__(which, policy)
+        self.which, self.policy = which, policy
+
+
 class StaleVersion(ReconcileError):
     """Raised if the operation moved since the caller read it."""
 
@@ -144,6 +193,29 @@ class Overclaimed(ReconcileError):
         self.flags, self.policy = flags, policy
 
 
+class Inconclusive(ReconcileError):
+    """Raised if a receipt that was handed in ends nothing, by its status."""
+
+    says = "a receipt that says {status!r} ends nothing: ask for one that is conclusive"
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class ContradictingReceipt(ReconcileError):
+    """Raised if a receipt contradicts what is recorded. The receipt was kept; nothing moved."""
+
+    says = (
+        "the receipt contradicts operation {operation_id} ({why}): it is kept, no state and no "
+        "money moved; call a person"
+    )
+
+    def __init__(self, operation_id: str, why: str) -> None:
+        super().__init__(operation_id, why)
+        self.operation_id, self.why = operation_id, why
+
+
 class NoReply(ReconcileError):
     """Raised if a receiver gave no usable answer. It is evidence of nothing; ask again."""
 
@@ -195,6 +267,39 @@ class ClosingRefused(ReconcileError):
     def __init__(self, operation_id: str, why: str) -> None:
         super().__init__(operation_id, why)
         self.operation_id, self.why = operation_id, why
+
+
+class StaleClaim(ReconcileError):
+    """Raised if a write comes under a claim that is no longer, or never was, the current one."""
+
+    says = "the claim on {item!r} does not hold: {why}; nothing was written, claim it again"
+
+    def __init__(self, item: str, why: str) -> None:
+        super().__init__(item, why)
+        self.item, self.why = item, why
+
+
+class AlreadyClaimed(ReconcileError):
+    """Raised if somebody, perhaps of the same name, has a live claim. Times are UTC ms."""
+
+    says = "{item!r} is claimed by {owner!r} until {expires_ms}: wait, or take another one"
+
+    def __init__(self, item: str, owner: str, expires_ms: int) -> None:
+        super().__init__(item, owner, expires_ms)
+        self.item, self.owner, self.expires_ms = item, owner, expires_ms
+
+
+class Paused(ReconcileError):
+    """Raised if the store is paused: it may be older than the world, and acts on nothing."""
+
+    says = (
+        "this store is paused ({why}): it sends, closes and settles nothing; look at what the "
+        "receiver has that no row here knows, and call a person"
+    )
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 class Unbound(ReconcileError):

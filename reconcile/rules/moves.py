@@ -1,82 +1,26 @@
-"""May this state move, and where to? Whoever writes, or explores the protocol, asks here first.
+"""What does evidence entitle to? Whoever decides, or explores the protocol, asks here first.
 
 A guard takes what is recorded and what was seen, and returns a `Move` (or an `Incident`), or
 raises a refusal. The ledger writes what it returns and nothing else. The first half of this module
 is the rules, one function for each named rule; the second half is the guards, which read as lists
-of rules. A guard calls a rule by its name in this module, so that one rule can be taken away and
-the damage seen.
+of rules. A guard calls a rule by its name in its module, so that one rule can be taken away and
+the damage seen. Beside it, `sending.py` has the guards of what leaves, `receipts.py` those of what
+comes back, and `admission.py` those of money.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from . import bindings, checks, errors
+from . import bindings, errors
 from .contradictions import contradicts
-from .evidence import FLAGS, OUTCOME_OF, Receipt, Snapshot
+from .evidence import FLAGS, Receipt, Snapshot
+from .move import Incident, Move, move_of
 from .operation import Binding, Operation
-from .policy import EffectPolicy
-from .states import FINAL, UNRESOLVED, Cause, State, is_legal
+from .states import FINAL, Cause, State
 from .verdicts import Verdict, classify
 
-SENDER = "sender"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """A lawful change of state, not yet written. `version` is the one that it makes."""
-
-    operation: Operation
-    target: State
-    version: int
-    cause: Cause
-    actor: str
-    verdict: Verdict | None = None
-    effect_id: str | None = None
-    snapshot: Snapshot | None = None
-    receipt: Receipt | None = None
-    reason: str | None = None
-
-    @property
-    def after(self) -> Operation:
-        """The operation as it stands once this is written."""
-        return replace(
-            self.operation, state=self.target, version=self.version, effect_id=self.effect_id
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Incident:
-    """Evidence against a final state. It raises the version and leaves the state."""
-
-    operation: Operation
-    version: int
-    evidence: Snapshot | Receipt
-
-    @property
-    def after(self) -> Operation:
-        """The operation as it stands once this is written."""
-        return replace(self.operation, version=self.version)
-
-
 # --- the rules ----------------------------------------------------------------------------------
-
-
-def one_effect(operation: Operation) -> None:
-    """one-effect · same-identity-only: only an intent that was never sent may be sent.
-
-    Raises AlreadyAnnounced if a request may have left, or may not leave any more.
-    """
-    if operation.state is not State.PREPARED or operation.may_have_left:
-        raise errors.AlreadyAnnounced(operation.operation_id, operation.state.value)
-
-
-def right_receiver(operation: Operation, receiver: str, epoch: int) -> None:
-    """mismatch-never-resolves, before contact. Raises WrongReceiver on another one or epoch."""
-    if (receiver, epoch) != (operation.target, operation.epoch):
-        raise errors.WrongReceiver(
-            f"{operation.target!r} in epoch {operation.epoch}", f"{receiver!r} in epoch {epoch}"
-        )
 
 
 def mismatch_never_resolves(operation: Operation, snapshot: Snapshot) -> None:
@@ -91,11 +35,6 @@ def mismatch_never_resolves(operation: Operation, snapshot: Snapshot) -> None:
         differs.append("receiver or epoch that answered")
     if differs:
         raise errors.WrongQuestion(", ".join(differs))
-
-
-def receipt_answers(operation: Operation, receipt: Receipt) -> bool:
-    """mismatch-never-resolves, for receipts: whether it answers exactly this operation."""
-    return receipt.query == operation.query
 
 
 def own_effect(operation: Operation, effect_id: str | None) -> bool:
@@ -141,59 +80,7 @@ def final_stays_final(operation: Operation, evidence: Snapshot | Receipt) -> Inc
     return Incident(operation=operation, version=operation.version + 1, evidence=evidence)
 
 
-def closing_needs_permission(operation: Operation, present: EffectPolicy) -> None:
-    """Raises ClosingRefused if nothing is open, or if either policy has no close barrier."""
-    if operation.state not in UNRESOLVED:
-        raise errors.ClosingRefused(
-            operation.operation_id, f"it is {operation.state.value}, not unresolved"
-        )
-    for policy, which in ((operation.policy, "pinned"), (present, "present")):
-        if not policy.can_close:
-            raise errors.ClosingRefused(
-                operation.operation_id,
-                f"the {which} policy {policy.name!r} declares no closing; read, or call a person",
-            )
-
-
 # --- the guards ---------------------------------------------------------------------------------
-
-
-def announce(operation: Operation, *, receiver: str, epoch: int) -> Move:
-    """announce-before-act: the move to commit before a request may leave.
-
-    Raises AlreadyAnnounced, WrongReceiver or Unbound if no request may leave.
-    """
-    one_effect(operation)
-    right_receiver(operation, receiver, epoch)
-    bindings.compensation_is_bound(operation)
-    return _move(operation, State.UNKNOWN, Cause.ANNOUNCED, SENDER)
-
-
-def never_sent(operation: Operation) -> Move | None:
-    """Back to prepared, for the very call that proves its permission unused; None if it may not.
-
-    The attempt of that call counts under `not_sent` already: any other that may have left keeps it
-    unknown.
-    """
-    if operation.state is not State.UNKNOWN or operation.may_have_left:
-        return None
-    return _move(operation, State.PREPARED, Cause.NEVER_SENT, SENDER)
-
-
-def settle(operation: Operation, receipt: Receipt) -> Move | Incident | None:
-    """What the direct reply to our own send entitles to. None: it is kept, and nothing moves.
-
-    It speaks for the effect only if no other send may have left: a plain receiver numbers what it
-    does, and does not know that two requests were one operation.
-    """
-    if not receipt_answers(operation, receipt):
-        return None
-    target = OUTCOME_OF[receipt.status]
-    speaks = operation.may_have_left == 1 and own_effect(operation, receipt.effect_id)
-    if speaks and is_legal(operation.state, target, Cause.RECEIPT):
-        move = _move(operation, target, Cause.RECEIPT, SENDER)
-        return replace(move, effect_id=receipt.effect_id, receipt=receipt)
-    return final_stays_final(operation, receipt)
 
 
 def keep(operation: Operation, snapshot: Snapshot) -> Incident | None:
@@ -221,14 +108,8 @@ def decide(
     effect_id = snapshot.effects[0].effect_id if snapshot.effects else None
     if not own_effect(operation, effect_id):
         raise errors.WrongQuestion("the effect, which is the one that is amended,")
-    move = _move(operation, target, Cause.EVIDENCE, reviewer)
+    move = move_of(operation, target, Cause.EVIDENCE, reviewer)
     return replace(move, verdict=verdict, effect_id=effect_id, snapshot=snapshot)
-
-
-def close(operation: Operation, present: EffectPolicy, *, receiver: str, epoch: int) -> None:
-    """May a request to close leave? Raises WrongReceiver or ClosingRefused if not."""
-    right_receiver(operation, receiver, epoch)
-    closing_needs_permission(operation, present)
 
 
 def approve(
@@ -245,16 +126,3 @@ def approve(
     """
     one_decision_per_version(original, expected_version)
     return bindings.bind(original, effect_id=effect_id, approver=approver, latest=latest)
-
-
-def withdraw(operation: Operation, *, actor: str, reason: str) -> Move:
-    """The move that ends a draft before anything was sent. Raises IllegalMove if it is none."""
-    return replace(_move(operation, State.REVOKED, Cause.WITHDRAWN, actor), reason=reason)
-
-
-def _move(operation: Operation, target: State, cause: Cause, actor: str) -> Move:
-    checks.text("actor", actor)
-    if not is_legal(operation.state, target, cause):
-        raise errors.IllegalMove(operation.state.value, target.value, cause.value)
-    version = operation.version + 1
-    return Move(operation=operation, target=target, version=version, cause=cause, actor=actor)

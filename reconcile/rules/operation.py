@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from . import checks
 from .evidence import Query
+from .order import Order
 from .policy import EffectPolicy
 from .states import State
 
@@ -19,6 +21,20 @@ class Scope(NamedTuple):
     tenant: str = "default"
     project: str = "default"
     environment: str = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistinctNeed:
+    """That a need is another one, though an equivalent operation may be unresolved: who says so,
+    and why. Raises Malformed if either is missing.
+    """
+
+    authorized_by: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        checks.text("distinct_need.authorized_by", self.authorized_by)
+        checks.text("distinct_need.reason", self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +76,12 @@ class Operation:
     first_sent_ms: int | None = None  # None: nothing was announced
     open_since_ms: int | None = None  # None: no question is open
     close_requests: int = 0  # requests to close that may have left
+    asked_after: int = 0  # announced sendings when its stored receipt was last asked for, in vain
+    effect_seen: bool = False  # it is prepared, and kept evidence shows an effect of it
+    twin: str | None = None  # an equivalent operation that is unresolved; None: there is none
+    distinct: bool = False  # its need was authorised as a distinct one
+    order: Order | None = None  # None: it carries no money
+    paused: str | None = None  # why its store is paused; None: it is not
 
     @property
     def query(self) -> Query:

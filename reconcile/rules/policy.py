@@ -48,6 +48,7 @@ class EffectPolicy:
     # --- identity: does the receiver know an operation again?
     identity_scope: str = "none"  # within what the receiver keeps identities apart
     identity_retention_ms: int | None = None  # how long it remembers one, from the first send
+    identity_margin_ms: int = 0  # how far before its end the memory is no longer counted on
     resend_same: bool = False  # the same identity sent again makes no second effect
     stored_receipt: bool = False  # it keeps one receipt per identity and gives it on lookup
     # --- reading: how far may a snapshot be trusted?
@@ -75,6 +76,7 @@ class EffectPolicy:
             "notification_authority",
         ):
             checks.flag(f"policy.{name}", getattr(self, name))
+        checks.whole("policy.identity_margin_ms", self.identity_margin_ms, least=0)
         for name in ("identity_retention_ms", "freshness_ms", "deadline_ms"):
             if getattr(self, name) is not None:
                 checks.whole(f"policy.{name}", getattr(self, name), least=0)
