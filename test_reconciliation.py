@@ -11,10 +11,15 @@ if HERE not in sys.path:  # PYTHONSAFEPATH leaves it out
     sys.path.insert(0, HERE)
 
 from experiments.tests.case_chapters import (  # noqa: E402
+    AskedInVain,
+    Authority,
     Compensation,
     DelayedOriginal,
     Evidence,
     LostReceipt,
+    Order,
+    ResponseFaults,
+    RestoredBackup,
     Review,
     ThreeWorlds,
 )
@@ -31,6 +36,13 @@ from experiments.tests.case_commands import (  # noqa: E402
 )
 from experiments.tests.case_compensation import (  # noqa: E402
     Approval,
+)
+from experiments.tests.case_copies import (  # noqa: E402
+    NothingUnpauses,
+    TheBackup,
+    TheCrash,
+    TheMarker,
+    TheRestoredStore,
 )
 from experiments.tests.case_course import (  # noqa: E402
     Chapters,
@@ -49,6 +61,10 @@ from experiments.tests.case_evidence import (  # noqa: E402
 from experiments.tests.case_house import (  # noqa: E402
     House,
 )
+from experiments.tests.case_http import (  # noqa: E402
+    AgainstAnyServer,
+    AgainstTheSupplier,
+)
 from experiments.tests.case_identity import (  # noqa: E402
     CanonicalText,
     FormulaOfIdentity,
@@ -63,6 +79,7 @@ from experiments.tests.case_ledger import (  # noqa: E402
     OneWayToAskSQLite,
     PlainSqlAgainstEveryTable,
     Refusals,
+    TheJournalOfMoney,
     Transactions,
     Waiting,
     WhatBecomesOfTheFile,
@@ -81,6 +98,30 @@ from experiments.tests.case_moves import (  # noqa: E402
     TransportIsNotOutcome,
     WhatIsAllowedNow,
 )
+from experiments.tests.case_order_commands import (  # noqa: E402
+    ApprovingByCommand,
+    ReceiptFiles,
+    ResolvingByCommand,
+    RevokingByCommand,
+    TheDiagnosis,
+    TheFileOfACommand,
+    WhatIsSaidOfOrders,
+)
+from experiments.tests.case_order_statements import (  # noqa: E402
+    TheFailingStatementOfAnOrder,
+    TheInterruptedOrder,
+)
+from experiments.tests.case_orders import (  # noqa: E402
+    Admission,
+    ApprovalHasItsConditions,
+    Deliveries,
+    IdentityOfAnOrder,
+    MoneyIsHeld,
+    NoNewWhileUnknown,
+    Superseding,
+    TwoFilesTogether,
+    WorkAndLeases,
+)
 from experiments.tests.case_receiver import (  # noqa: E402
     CloseAgainstApply,
     ExitStatusDecidesNothing,
@@ -90,6 +131,15 @@ from experiments.tests.case_receiver import (  # noqa: E402
     TheReceiversFile,
     TheReceiversSources,
     TwoSides,
+)
+from experiments.tests.case_resend import (  # noqa: E402
+    AskFirst,
+    BlindSupplier,
+    HandedIn,
+    HistoriesOfAttempts,
+    MemoryOfKeys,
+    Renewal,
+    Revocation,
 )
 from experiments.tests.case_runner import (  # noqa: E402
     Commands,
@@ -103,10 +153,27 @@ from experiments.tests.case_statements import (  # noqa: E402
     TheFullDisk,
     TheRefusedRow,
 )
+from experiments.tests.case_supplier import (  # noqa: E402
+    AtTheSameMoment,
+    KnowsOrdersAgain,
+    RepliesThatBreak,
+    RequestsThatAreNone,
+    TheProcess,
+)
 
 __all__ = [
+    "Admission",
+    "AgainstAnyServer",
+    "AgainstTheSupplier",
     "Approval",
+    "ApprovalHasItsConditions",
+    "ApprovingByCommand",
+    "AskFirst",
+    "AskedInVain",
+    "AtTheSameMoment",
+    "Authority",
     "BadArguments",
+    "BlindSupplier",
     "CanonicalText",
     "Chapters",
     "CloseAgainstApply",
@@ -116,6 +183,7 @@ __all__ = [
     "Compensation",
     "ConstructionRefusesWhatCannotBeClassified",
     "DelayedOriginal",
+    "Deliveries",
     "EveryTriggerIsNeeded",
     "Evidence",
     "EvidenceAnswersItsOwnQuestion",
@@ -129,49 +197,81 @@ __all__ = [
     "FormulaOfIdentity",
     "FortyEightCells",
     "Gate",
+    "HandedIn",
+    "HistoriesOfAttempts",
     "House",
+    "IdentityOfAnOrder",
     "JsonIsReadStrictly",
+    "KnowsOrdersAgain",
     "LookingWritesNothing",
     "LostReceipt",
+    "MemoryOfKeys",
+    "MoneyIsHeld",
     "NamesAndHandles",
     "NeverSent",
+    "NoNewWhileUnknown",
+    "NothingUnpauses",
     "OneDoor",
     "OneProposalOneOperation",
     "OneWayToAskSQLite",
+    "Order",
     "Pipes",
     "PlainSqlAgainstEveryTable",
     "ReadingAndClosing",
     "Readme",
+    "ReceiptFiles",
     "ReceiptsAndSnapshots",
     "Refusals",
     "RefusedBeforeContact",
+    "Renewal",
     "RepeatedDecision",
+    "RepliesThatBreak",
     "RepliesThatPretend",
+    "RequestsThatAreNone",
+    "ResolvingByCommand",
+    "ResponseFaults",
+    "RestoredBackup",
     "Review",
     "ReviewHasItsConditions",
+    "Revocation",
+    "RevokingByCommand",
     "RulesAlone",
     "RulesStandAlone",
     "SamePayloadIsOneRelation",
     "StorageThatFails",
+    "Superseding",
     "TableOfMoves",
     "Tests",
+    "TheBackup",
+    "TheCrash",
+    "TheDiagnosis",
     "TheDyingProcess",
     "TheEnd",
     "TheFailingStatement",
+    "TheFailingStatementOfAnOrder",
+    "TheFileOfACommand",
     "TheFullDisk",
+    "TheInterruptedOrder",
+    "TheJournalOfMoney",
     "TheLostReceipt",
+    "TheMarker",
+    "TheProcess",
     "TheReceiversFile",
     "TheReceiversSources",
     "TheRefusedRow",
+    "TheRestoredStore",
     "ThreeWorlds",
     "Transactions",
     "TransportIsNotOutcome",
+    "TwoFilesTogether",
     "TwoSides",
     "Waiting",
     "WhatBecomesOfTheFile",
     "WhatIsAllowedNow",
+    "WhatIsSaidOfOrders",
     "WhatTheCommandsSay",
     "WhereLedgersMayStand",
+    "WorkAndLeases",
 ]
 
 if __name__ == "__main__":

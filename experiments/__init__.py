@@ -7,4 +7,9 @@ CHAPTERS = (
     "e04_evidence",
     "e05_review",
     "e06_compensation",
+    "e07_order",
+    "e08_blind_supplier",
+    "e09_authority",
+    "e10_response_faults",
+    "e11_restored_backup",
 )

@@ -520,6 +520,237 @@ CLAIMS: tuple[Claim, ...] = (
         fault="any value has a canonical text",
     ),
     Claim(
+        "O3",
+        "No ordinary SQL changes what identifies an operation.",
+        tests=(
+            "case_ledger.PlainSqlAgainstEveryTable."
+            "test_the_identity_of_an_operation_outlives_every_ordinary_update",
+        ),
+        fault="the file guards nothing",
+    ),
+    Claim(
+        "O4",
+        "One proposal in one work item is one operation; while an equivalent one is unresolved a "
+        "new one is refused, by prepare and at admission, unless a person declares a distinct "
+        "need.",
+        tests=(
+            "case_orders.NoNewWhileUnknown."
+            "test_an_equivalent_order_is_refused_in_any_work_item_while_one_is_unresolved",
+            "case_orders.NoNewWhileUnknown."
+            "test_of_two_drafts_the_second_is_refused_at_admission_while_the_first_is_unknown",
+            "case_orders.NoNewWhileUnknown."
+            "test_a_distinct_need_goes_beside_it_by_name_and_reason_which_are_kept",
+            "case_orders.NoNewWhileUnknown.test_a_stored_order_keeps_the_policy_that_was_pinned",
+        ),
+        fault="no-new-while-unknown",
+    ),
+    Claim(
+        "O5",
+        "An approval names the exact digest, a listed actor and an end within a day; it reserves "
+        "once, within the ceiling.",
+        tests=(
+            "case_orders.ApprovalHasItsConditions."
+            "test_from_an_approval_that_passes_one_condition_is_taken_at_a_time",
+            "case_orders.ApprovalHasItsConditions."
+            "test_approving_again_is_the_newest_approval_and_reserves_nothing_more",
+        ),
+        fault="any digest is approved",
+    ),
+    Claim(
+        "O6",
+        "An uncertain order keeps its money through expiry, revocation, cancellation and "
+        "interrupt.",
+        tests=(
+            "case_orders.MoneyIsHeld."
+            "test_an_interrupt_after_admission_leaves_it_unknown_and_its_money_held",
+            "case_chapters.Authority.test_a_cancelled_order_that_left_still_settles",
+        ),
+        results=("e09_authority.cancelled.after.money",),
+        fault="unknown-holds-money",
+    ),
+    Claim(
+        "O7",
+        "Admission asks for authority, money, target and lease again, in the transaction that "
+        "announces; no lock is held during the call, and none of it stops a receipt.",
+        tests=(
+            "case_orders.Admission."
+            "test_from_a_dispatch_that_passes_one_condition_is_taken_at_a_time",
+            "case_orders.Admission.test_no_lock_is_held_while_the_request_is_under_way",
+            "case_orders.Admission.test_nothing_that_stops_a_send_stops_a_receipt_from_settling",
+        ),
+        results=("e09_authority.list and ceiling", "e09_authority.automatic"),
+        fault="admission-rechecks-authority",
+    ),
+    Claim(
+        "O8",
+        "A receipt settles only its exact, admitted order, and moves the money once; the same "
+        "again is the stored one, and a contradicting one is refused and kept.",
+        tests=(
+            "case_resend.HandedIn.test_a_receipt_for_seven_is_refused_and_kept",
+            "case_resend.HandedIn.test_it_settles_once_and_again_it_is_the_stored_decision",
+            "case_resend.HandedIn.test_a_rejection_closes_the_order_to_late_originals",
+            "case_chapters.Order."
+            "test_the_same_receipt_again_changes_nothing_and_one_for_seven_is_refused",
+        ),
+        results=("e07_order.a receipt for seven", "e07_order.the same receipt again"),
+        fault="mismatch-never-resolves, receipts",
+    ),
+    Claim(
+        "O9",
+        "An uncertain order is asked about first, and sent again only under its own identity and "
+        "a declared guarantee.",
+        tests=(
+            "case_resend.AskFirst."
+            "test_an_uncertain_order_is_not_sent_again_before_its_receipt_was_asked_for",
+            "case_resend.AskFirst.test_neither_lookup_nor_send_reaches_another_supplier",
+            "case_resend.AskFirst.test_no_resend_after_a_close_was_asked_for",
+            "case_chapters.Authority."
+            "test_a_renewed_order_is_asked_about_and_then_sent_again_as_it_was",
+        ),
+        results=("e09_authority.renewed",),
+        fault="same-identity-only",
+    ),
+    Claim(
+        "O10",
+        "A supplier without that guarantee gets one send; the order stays unknown, asks for a "
+        "person, and holds its money.",
+        tests=(
+            "case_resend.BlindSupplier.test_it_gets_one_send_and_the_order_needs_a_person",
+            "case_chapters.AskedInVain.test_it_gets_one_send_and_the_order_waits_for_a_person",
+        ),
+        results=("e08_blind_supplier.a year later", "e08_blind_supplier.sends at the supplier"),
+        fault="same-identity-only",
+    ),
+    Claim(
+        "O11",
+        "Revocation before admission ends the order; after it, it says that it may be too late, "
+        "and an accepted receipt still settles.",
+        tests=(
+            "case_resend.Revocation.test_after_admission_it_says_that_it_may_be_too_late",
+            "case_resend.Revocation."
+            "test_before_admission_it_ends_the_order_and_frees_the_money_once",
+            "case_resend.Revocation."
+            "test_a_receipt_settles_revoked_and_cancelled_work_and_gives_no_authority",
+        ),
+        results=("e09_authority.revoked before", "e09_authority.revoked after"),
+        fault="revoking is always in time",
+    ),
+    Claim(
+        "O12",
+        "Renewal keeps identity, digest, reservation and the duty to ask, and is refused for each "
+        "reason by its own name.",
+        tests=(
+            "case_resend.Renewal.test_from_a_renewal_that_passes_one_condition_is_taken_at_a_time",
+            "case_resend.Renewal.test_identity_digest_reservation_and_the_duty_to_look_stay",
+        ),
+        results=("e09_authority.renewal refused",),
+        fault="a guarantee is taken for declared",
+    ),
+    Claim(
+        "O13",
+        "A listed person hands in a receipt with a reference, in one transaction; twice is once, "
+        "no agent has it, and a paused store refuses it.",
+        tests=(
+            "case_resend.HandedIn.test_a_paused_store_and_an_order_never_admitted_take_none",
+            "case_resend.HandedIn."
+            "test_from_a_receipt_that_settles_one_condition_is_taken_at_a_time",
+            "case_resend.HandedIn.test_a_reference_has_one_to_five_hundred_characters",
+            "case_resend.HandedIn.test_no_list_of_actions_for_an_agent_has_it",
+        ),
+        results=("e08_blind_supplier.handed in",),
+        fault="restored-starts-paused",
+    ),
+    Claim(
+        "O14",
+        "The supplier's process commits and drops its first answer; the published world comes out "
+        "to the penny.",
+        tests=(
+            "case_chapters.Order.test_the_published_world_comes_out_to_the_penny",
+            "case_chapters.Order.test_two_tubs_are_on_hand_until_a_delivery_is_recorded",
+        ),
+        results=("e07_order.before", "e07_order.after"),
+        fault="the crash is left out",
+    ),
+    Claim(
+        "O15",
+        "Every broken answer leaves the order unknown with its money held; only a refused "
+        "connection was never sent.",
+        tests=(
+            "case_chapters.ResponseFaults."
+            "test_every_broken_answer_leaves_it_unknown_with_its_money_held",
+            "case_chapters.ResponseFaults.test_only_a_refused_connection_was_never_sent",
+            "case_http.AgainstTheSupplier."
+            "test_every_broken_reply_is_no_reply_and_the_lookup_finds_the_effect",
+        ),
+        results=("e10_response_faults.faults", "e10_response_faults.refused connection"),
+        fault="silence is taken for never sent",
+    ),
+    Claim(
+        "O16",
+        "Both files side by side tell a lost receipt, a fault before the supplier, a confirmation "
+        "without a row and a row that nobody announced.",
+        tests=(
+            "case_orders.TwoFilesTogether."
+            "test_a_lost_receipt_and_a_fault_before_the_supplier_are_told_apart",
+            "case_orders.TwoFilesTogether."
+            "test_a_confirmed_order_without_a_row_shows_that_the_evidence_path_is_wrong",
+            "case_orders.TwoFilesTogether.test_a_row_that_nobody_announced_is_found",
+        ),
+        results=("e07_order.diagnosis",),
+        fault="an account is read as empty",
+    ),
+    Claim(
+        "O17",
+        "Accepted is not delivered: stock moves on a recorded delivery, once for each reference.",
+        tests=(
+            "case_orders.Deliveries.test_no_more_arrives_than_was_ordered",
+            "case_orders.Deliveries.test_a_delivery_counts_once_for_its_reference",
+            "case_orders.Deliveries."
+            "test_a_receipt_moves_no_stock_and_a_delivery_moves_nothing_else",
+        ),
+        results=("e07_order.delivered", "e07_order.money after the delivery"),
+        fault="anything may be delivered",
+    ),
+    Claim(
+        "O18",
+        "A supplier's memory is data: the same identity is offered again only inside it, counted "
+        "from the first send.",
+        tests=(
+            "case_resend.MemoryOfKeys.test_it_is_offered_inside_the_window_and_never_outside_it",
+            "case_resend.MemoryOfKeys.test_it_counts_from_the_first_send_and_not_from_the_latest",
+            "case_resend.MemoryOfKeys.test_without_a_declared_memory_it_is_never_offered",
+            "case_supplier.KnowsOrdersAgain."
+            "test_an_identity_is_known_for_its_retention_and_not_a_moment_longer",
+        ),
+        fault="a memory never ends",
+    ),
+    Claim(
+        "O19",
+        "A restored store is noticed from outside, starts paused, sends nothing, and lists what "
+        "it never announced; a backup holds what was committed.",
+        tests=(
+            "case_copies.TheRestoredStore."
+            "test_a_backup_and_a_restored_store_write_send_and_decide_nothing",
+            "case_copies.TheMarker.test_an_older_file_put_back_over_its_ledger_is_noticed",
+            "case_copies.TheBackup."
+            "test_a_backup_holds_what_is_only_in_the_log_and_a_file_copy_does_not",
+            "case_copies.NothingUnpauses.test_no_plain_statement_ends_a_pause",
+        ),
+        results=("e11_restored_backup.restored", "e11_restored_backup.copies"),
+        fault="restored-starts-paused",
+    ),
+    Claim(
+        "O20",
+        "No layer below the sender sends again, follows a redirect, or asks a proxy: requests "
+        "received are sends recorded.",
+        tests=(
+            "case_http.AgainstTheSupplier."
+            "test_requests_received_equal_sends_made_whatever_the_environment_says",
+        ),
+        results=("e07_order.after.sends", "e07_order.after.orders"),
+        fault="a lower layer sends again",
+    ),
+    Claim(
         "A1",
         "How a call went and what is known of the effect are two separate facts.",
         tests=(
@@ -539,6 +770,15 @@ CLAIMS: tuple[Claim, ...] = (
             "case_moves.TableOfMoves.test_every_illegal_move_is_refused_by_the_code",
         ),
         fault="the file has no triggers",
+    ),
+    Claim(
+        "A11",
+        "A history with a lost reply stays unknown until evidence comes, whatever came after.",
+        tests=(
+            "case_resend.HistoriesOfAttempts."
+            "test_a_history_with_a_lost_reply_stays_unknown_whatever_follows",
+        ),
+        fault="an earlier attempt is forgotten",
     ),
     Claim(
         "V6",

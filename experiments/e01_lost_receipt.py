@@ -31,7 +31,7 @@ Run
 
 Read
     1. `reconcile/flows/sender.py` `dispatch` commits `unknown` before the request leaves.
-    2. `reconcile/rules/moves.py` `one_effect` refuses the second dispatch.
+    2. `reconcile/rules/sending.py` `one_effect` refuses the second dispatch.
     3. `receiver/ledger.py` `apply` commits the effect; `receiver/crash.py` `Points` ends the
        process.
     4. `reconcile/flows/review.py` `close` asks the receiver to close and read in one transaction.

@@ -118,9 +118,7 @@ def run(lab: Lab) -> dict[str, Any]:
 def unanswered(scene: Scene, ledger: Ledger, work: str, policy: EffectPolicy) -> Operation:
     """An operation whose request never arrived, which its sender cannot know."""
     lossy = LosesRequest(scene.near(policy=policy))
-    order = prepare(
-        ledger, lossy, work_id=work, kind="order", payload={"tubs": 6}, subject="vanilla"
-    )
+    order = prepare(ledger, lossy, work_id=work, kind="order", payload={"tubs": 6}, subject=work)
     scene.name(order, work)
     dispatch(ledger, order.operation_id, lossy)
     return look(ledger, order.operation_id)

@@ -8,45 +8,51 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
-from importlib import resources
 from itertools import count
 from statistics import median
 from typing import Any
 from unittest import mock
 
-from reconcile import Ledger, Query, Receipt, dispatch, prepare
+from reconcile import Ledger, Operation, Query, Receipt, Receiver, dispatch, prepare
+from reconcile.flows import orders, shop
 from reconcile.flows.process_receiver import apply_request
-from reconcile.ledger import schema
+from reconcile.rules.claim import Claim
 
-from . import oracle
+from .bare import Recorded, Step, commits, exchange, open_bare, play
 from .lab import Lab
 from .plain import IDENTITY, POLICY
 from .processes import ISOLATED
 from .runner import run_all
 from .scene import CHARGE
+from .shop import CURRENCY, HOUR_MS, SKU, trading
+from .templates import put_ledger
 
 ROUNDS, ORDERS = 9, 60
+Orders = Callable[[Recorded], None]
+Send = Callable[[Query], object]
 
 
 def report() -> str:
     """Every ratio with its aim, a line each."""
     with Lab() as lab:
         trial, bare = _in_turn(ROUNDS, *_trial(lab))
-        ours, plain = _in_turn(ROUNDS, *_commits(lab))
+        charges, charge_commits = _charges(lab)
+        bought, order_commits = _orders(lab)
     whole, processes = _whole_check()
     cores = os.cpu_count() or 1
     return "\n".join(
         (
             "lost receipt, a trial / a bare start of the same interpreter: "
             f"{trial / bare:.2f} (aim: at most 3)",
-            "prepare, dispatch and settle, ours / bare SQL of the same rows, as rates: "
-            f"{plain / ours:.2f} (aim: at least 0.6)",
+            f"prepare, dispatch and settle, {charge_commits} commits, ours / bare SQL of the same "
+            f"rows, as rates: {charges:.2f} (aim: at least 0.6)",
+            f"propose, approve, dispatch and settle over HTTP, {order_commits} commits, ours / "
+            f"bare SQL and the same exchange, as rates: {bought:.2f} (aim: at least 0.6)",
             f"all chapters / {processes} processes x one trial / {cores} cores: "
             f"{whole / (processes * trial / cores):.2f} (aim: at most 1.5)",
         )
@@ -103,73 +109,59 @@ class _Instant:
         raise NotImplementedError("nobody asks it")
 
 
-def _commits(lab: Lab) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Orders through the library; and the same rows in the same commits, by bare SQL."""
-    scene, bare, numbers = lab.scene("ours", unsafe=True), lab.scene("bare", unsafe=True), count(1)
-    instant = _Instant()
+def _against_bare(lab: Lab, name: str, buy: Orders, send: Send) -> tuple[float, int]:
+    """The rate of these orders as a part of their bare replay's, and the commits of one order."""
+    recorded = Recorded()
+    with closing(open_bare(lab.scene(f"bare {name}", unsafe=True).sender)) as connection:
+        steps: list[Step] = []
 
-    def ours() -> None:
-        with Ledger(scene.sender) as ledger:
+        def ours() -> None:
+            buy(recorded)
+            steps[:] = recorded.taken()
+
+        our_s, bare_s = _in_turn(ROUNDS, ours, lambda: play(connection, steps, send))
+    return bare_s / our_s, commits(steps) // ORDERS
+
+
+def _charges(lab: Lab) -> tuple[float, int]:
+    """Charges to a receiver that costs nothing, so that the sender's own work is measured."""
+    scene, numbers, instant = lab.scene("charges", unsafe=True), count(1), _Instant()
+    put_ledger(scene.sender)
+
+    def buy(recorded: Recorded) -> None:
+        receiver = recorded.receiver(instant)
+        with Ledger(scene.sender, factory=recorded.connection()) as ledger:
             for _ in range(ORDERS):
-                order = prepare(ledger, instant, work_id=f"order-{next(numbers)}", **CHARGE)
-                dispatch(ledger, order.operation_id, instant)
+                order = prepare(ledger, receiver, work_id=f"order-{next(numbers)}", **CHARGE)
+                dispatch(ledger, order.operation_id, receiver)
 
-    ours()
-    example = oracle.dump(scene.sender)
-    with closing(sqlite3.connect(bare.sender, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        script = resources.files("reconcile.ledger").joinpath("schema.sql").read_text("utf-8")
-        for statement in schema.statements(script):
-            if "CREATE TRIGGER" not in statement:
-                connection.execute(statement)
-    bare_numbers = count(1)
+    return _against_bare(lab, "charges", buy, lambda query: None)
 
-    def plain() -> None:
-        with closing(sqlite3.connect(bare.sender, isolation_level=None)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            for _ in range(ORDERS):
-                _bare_order(connection, next(bare_numbers), example)
 
-    plain()
-    rows = {table: len(found) for table, found in oracle.dump(bare.sender).items()}
-    assert all(
-        rows[t] == len(example[t]) for t in ("operation", "attempt", "decision", "obligation")
+def _orders(lab: Lab) -> tuple[float, int]:
+    """Orders with money to a supplier over HTTP, each of another quantity, under one claim."""
+    with trading(lab, "orders", unsafe=True) as trade:
+        with trade.ledger() as ledger:
+            shop.set_budget(ledger, currency=CURRENCY, ceiling=2**60, set_by="lucy")
+            claim, tubs = trade.claim(ledger), count(1)
+
+        def buy(recorded: Recorded) -> None:
+            supplier = recorded.receiver(trade.supplier.receiver())
+            with trade.ledger(factory=recorded.connection()) as ledger:
+                for _ in range(ORDERS):
+                    order = _approved(ledger, supplier, claim, next(tubs))
+                    seen = dispatch(ledger, order.operation_id, supplier, claim=claim)
+                    assert seen.authoritative, seen
+
+        return _against_bare(lab, "orders", buy, lambda query: exchange(trade.supplier.url, query))
+
+
+def _approved(ledger: Ledger, supplier: Receiver, claim: Claim, tubs: int) -> Operation:
+    order = orders.propose(ledger, supplier, claim=claim, sku=SKU, quantity=tubs)
+    until = ledger.now_ms() + HOUR_MS
+    return orders.approve(
+        ledger, order.operation_id, digest=order.digest, actor="lucy", expires_ms=until
     )
-    return ours, plain
-
-
-def _bare_order(connection: sqlite3.Connection, number: int, example: dict[str, Any]) -> None:
-    """What one order leaves in the file, without a rule, a check or a trigger."""
-    values = list(example["operation"][0])
-    values[0], values[1], values[13:] = number, f"{number:032x}", ["prepared", 1, None]
-    announced, settled = (list(row) for row in example["decision"][:2])
-    receipt, execute = list(example["receipt"][0]), connection.execute
-    announced[0] = settled[0] = receipt[0] = number
-    commits: tuple[tuple[tuple[str, list[Any]], ...], ...] = (
-        ((f"INSERT INTO operation VALUES ({_marks(values)})", values),),
-        (
-            (f"INSERT INTO decision VALUES ({_marks(announced)})", announced),
-            ("UPDATE operation SET state = 'unknown', version = 2 WHERE number = ?", [number]),
-            ("INSERT INTO obligation VALUES (?, 1, 0, 0, NULL)", [number]),
-            ("INSERT INTO attempt VALUES (?, 1, 0, NULL)", [number]),
-        ),
-        (
-            ("UPDATE attempt SET transport = 'sent' WHERE operation = ?", [number]),
-            (f"INSERT INTO receipt VALUES ({_marks(receipt)})", receipt),
-            (f"INSERT INTO decision VALUES ({_marks(settled)})", settled),
-            ("UPDATE operation SET state = 'confirmed', version = 3 WHERE number = ?", [number]),
-            ("UPDATE obligation SET ended_ms = 0 WHERE operation = ?", [number]),
-        ),
-    )
-    for commit in commits:
-        execute("BEGIN IMMEDIATE")
-        for sql, values in commit:
-            execute(sql, values)
-        execute("COMMIT")
-
-
-def _marks(values: list[Any]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def _whole_check() -> tuple[float, int]:

@@ -8,10 +8,10 @@ from itertools import count
 from pathlib import Path
 from types import TracebackType
 
-from .inprocess import create
 from .plain import IDENTITY
 from .processes import Child
 from .scene import Scene
+from .templates import put_receiver
 
 BIRTH_MS = 1_700_000_000_000  # the lab's first moment; results never show it
 YEAR_MS = 365 * 24 * 3600 * 1000
@@ -36,8 +36,6 @@ class Lab:
         self._ticks = count(BIRTH_MS)
         self._later_ms = 0
         self._folder = Path(tempfile.mkdtemp(prefix="reconcile-"))
-        self._template = self._folder / "template.db"
-        create(self._template, IDENTITY)
 
     def clock(self) -> int:
         """UTC milliseconds, one more at each reading."""
@@ -52,11 +50,15 @@ class Lab:
         """The crash point that a chapter is about; None in a neutral lab."""
         return None if self.neutral else point
 
-    def scene(self, name: str = "run", *, unsafe: bool = False) -> Scene:
+    def option(self, *words: str) -> tuple[str, ...]:
+        """The options by which a supplier is told its fault; none in a neutral lab."""
+        return () if self.fault(words[0]) is None else words
+
+    def scene(self, name: str = "run", *, unsafe: bool = False, identity: str = IDENTITY) -> Scene:
         """Fresh files: the receiver's copied from a template, the sender's made when opened."""
         folder = self._folder / name.replace(" ", "-")
         folder.mkdir()
-        shutil.copyfile(self._template, folder / "receiver.db")
+        put_receiver(folder / "receiver.db", identity)
         scene = Scene(self, folder, unsafe=unsafe)
         self.scenes.append(scene)
         return scene
@@ -81,8 +83,7 @@ class Lab:
             left += self.findings()
         try:
             if self._keep is not None:
-                ignore = shutil.ignore_patterns(self._template.name)
-                shutil.copytree(self._folder, self._keep, ignore=ignore, dirs_exist_ok=True)
+                shutil.copytree(self._folder, self._keep, dirs_exist_ok=True)
         finally:
             shutil.rmtree(self._folder)
         if left and judge:

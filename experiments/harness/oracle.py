@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from . import journal
+from .journal import Ask
+
 OPEN = ("unknown", "pending", "partial", "conflict")
 NO_EFFECT = ("prepared", "not_applied", "rejected", "revoked")
-
-Ask = Callable[..., list[tuple[Any, ...]]]
-"""A question in SQL and its values; the rows that answer it."""
 
 
 @contextmanager
@@ -58,9 +58,22 @@ def _effects(ask: Ask) -> dict[str, list[dict[str, Any]]]:
 
 
 def contacts(receiver: Path) -> list[tuple[str, str]]:
-    """The receiver's own log of applies and closes: (request, operation id), in order."""
+    """The receiver's own log of what was asked: (request, operation id), in order; a listing asks
+    about no operation, and has an empty one.
+    """
     found = rows(receiver, "SELECT request, operation_id FROM contact ORDER BY number")
-    return [(request, operation_id) for request, operation_id in found]
+    return [(request, operation_id or "") for request, operation_id in found]
+
+
+def bodies(receiver: Path, operation_id: str) -> list[str]:
+    """The bodies of the requests for one operation's effect, as they came, in order."""
+    sql = "SELECT body FROM contact WHERE request = 'apply' AND operation_id = ? ORDER BY number"
+    return [body for (body,) in rows(receiver, sql, operation_id)]
+
+
+def declined(receiver: Path) -> list[str]:
+    """The operations whose rejection is stored at the receiver."""
+    return [found for (found,) in rows(receiver, "SELECT operation_id FROM declined ORDER BY 1")]
 
 
 def closed(receiver: Path) -> list[str]:
@@ -78,6 +91,12 @@ def committed(receiver: Path) -> list[str]:
     return lines + [f"{operation_id} closed" for (operation_id,) in marks]
 
 
+def receipts(sender: Path) -> list[dict[str, Any]]:
+    """The receipts that the sender kept, oldest first."""
+    found = rows(sender, "SELECT body FROM receipt ORDER BY received_ms, operation, received")
+    return [json.loads(body) for (body,) in found]
+
+
 def states(sender: Path) -> dict[str, tuple[str, int]]:
     """State and version of each operation, as the sender's file has them."""
     found = rows(sender, "SELECT operation_id, state, version FROM operation ORDER BY number")
@@ -92,18 +111,23 @@ def findings(sender: Path, receiver: Path) -> list[str]:
             "SELECT number, operation_id, kind, payload, compensates, state, version, effect_id "
             "FROM operation ORDER BY number"
         )
+        # A paused store is older than the world: that the world did more is why it is paused.
+        paused = bool(ask("SELECT 1 FROM store WHERE paused_why IS NOT NULL"))
         known = {row[1] for row in operations}
         found = [
             f"announce-before-act: {operation_id} has an effect and no announcement"
             for operation_id in there
-            if operation_id not in known
+            if operation_id not in known and not paused
         ]
         for row in operations:
-            found += _of_one(ask, row, there)
+            found += _of_one(ask, row, there, paused=paused)
+        found += journal.findings(ask, there)
     return found
 
 
-def _of_one(ask: Ask, row: tuple[Any, ...], there: dict[str, list[dict[str, Any]]]) -> list[str]:
+def _of_one(
+    ask: Ask, row: tuple[Any, ...], there: dict[str, list[dict[str, Any]]], *, paused: bool
+) -> list[str]:
     number, operation_id, kind, payload, compensates, state, version, effect_id = row
     mine, found = there.get(operation_id, []), []
     wanted = {"effect_id": effect_id, "kind": kind, "payload": payload, "compensates": compensates}
@@ -111,7 +135,7 @@ def _of_one(ask: Ask, row: tuple[Any, ...], there: dict[str, list[dict[str, Any]
         found.append(f"one-effect: {operation_id} has {len(mine)} effects")
     if state == "confirmed" and wanted not in mine:
         found.append(f"uniqueness-needs-closure: {operation_id} is confirmed without that effect")
-    if state in NO_EFFECT and mine:
+    if state in NO_EFFECT and mine and not (paused and state == "prepared"):
         found.append(f"absence-needs-closure: {operation_id} is {state} with an effect")
     everything = {effect["effect_id"] for effects in there.values() for effect in effects}
     if compensates is not None and compensates not in everything:
@@ -168,7 +192,9 @@ def _entitled(
         matches = 1 if target == "confirmed" else 0
         return flags == [True, True, True] and about and len(seen["effects"]) == matches
     if cause == "receipt":
-        kept = ask("SELECT body FROM receipt WHERE operation = ? AND attempt = ?", number, receipt)
+        kept = ask(
+            "SELECT body FROM receipt WHERE operation = ? AND received = ?", number, receipt
+        )
         return bool(kept) and json.loads(kept[0][0])["operation_id"] == operation_id
     if cause in ("authority", "withdrawn"):
         return bool(reason)

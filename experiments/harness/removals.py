@@ -13,10 +13,20 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from reconcile.flows import sender
+from reconcile.flows import http_receiver, recovery, sender, settlement
 from reconcile.ledger import decisions, schema, store
 from reconcile.ledger.tx import Tx
-from reconcile.rules import bindings, identity, moves, verdicts
+from reconcile.rules import (
+    admission,
+    bindings,
+    contact,
+    identity,
+    money,
+    moves,
+    receipts,
+    sending,
+    verdicts,
+)
 from reconcile.rules.actions import Transport
 from reconcile.rules.states import Cause, State
 
@@ -25,7 +35,7 @@ from . import compare, lab, oracle, permits, plain, scene, unsafe
 Removal = Callable[[], AbstractContextManager[Any]]
 
 
-def removing(module: Any, name: str, instead: Callable[..., Any]) -> Removal:
+def removing(module: Any, name: str, instead: Any) -> Removal:
     """A removal: within the context, calls of module.name do something else."""
     return lambda: mock.patch.object(module, name, instead)
 
@@ -107,14 +117,20 @@ class _CommittingTx(Tx):
         return cursor
 
 
+def _send_twice(self: Any, query: Any) -> Any:
+    _http_send(self, query)
+    return _http_send(self, query)
+
+
 def _failed_means_nothing_left(*args: Any) -> Any:
-    transport, receipt = _send(*args)
-    return (Transport.NOT_SENT if receipt is None else transport), receipt
+    transport, receipt, said = _send(*args)
+    return (Transport.NOT_SENT if receipt is None else transport), receipt, said
 
 
 _statements, _grant, _send = schema.statements, permits.Held.grant, sender._send
 _digest, _bind = identity.digest_of, bindings.bind
-_record, _never_sent = decisions.record, moves.never_sent
+_http_send = http_receiver.HttpReceiver.send
+_record, _never_sent = decisions.record, sending.never_sent
 
 REMOVALS: dict[str, Removal] = {
     "the crash is left out": removing(lab.Lab, "fault", lambda self, point: None),
@@ -123,17 +139,17 @@ REMOVALS: dict[str, Removal] = {
         removing(decisions, "record", _record_all_but_announcements),
         removing(schema, "statements", _without_the_trigger_on_attempts),
     ),
-    "an earlier attempt is forgotten": removing(moves, "never_sent", _always_back),
+    "an earlier attempt is forgotten": removing(sending, "never_sent", _always_back),
     "the receiver ignores close marks": in_the_receiver(
-        "from receiver import ledger; ledger._is_closed = lambda *_: False"
+        "from receiver import ledger; ledger.is_closed = lambda *_: False"
     ),
     "the receiver closes everything at once": in_the_receiver(
         "from receiver import ledger; "
-        "ledger._is_closed = lambda c, _: c.execute('SELECT 1 FROM closed').fetchone() is not None"
+        "ledger.is_closed = lambda c, _: c.execute('SELECT 1 FROM closed').fetchone() is not None"
     ),
     "the receiver refuses a second close": in_the_receiver(
-        "from receiver import ledger as l; log = l._log; "
-        "l._log = lambda c, r, o: log(c, r, o) if not l._is_closed(c, o) else 1 / 0"
+        "from receiver import ledger as l; log = l.log; "
+        "l.log = lambda c, r, o: log(c, r, o) if not l.is_closed(c, o) else 1 / 0"
     ),
     "the receiver knows identities": in_the_receiver(
         "from receiver import ledger as l; apply = l.apply; "
@@ -144,24 +160,39 @@ REMOVALS: dict[str, Removal] = {
         "import receiver.__main__ as m; "
         "m._ask = lambda _: (m._write({'reply': 'holding'}), sys.stdin.buffer.readline())"
     ),
-    "one-effect": removing(moves, "one_effect", _nothing),
+    "one-effect": removing(sending, "one_effect", _nothing),
     "silence-decides-nothing": removing(moves, "resolving", _everything_resolves),
     "silence is taken for never sent": removing(sender, "_send", _failed_means_nothing_left),
     "absence-needs-closure": removing(verdicts, "proves_absence", lambda snapshot: True),
     "uniqueness-needs-closure": removing(verdicts, "proves_uniqueness", lambda snapshot: True),
-    "closing-needs-permission": removing(moves, "closing_needs_permission", _nothing),
+    "closing-needs-permission": removing(contact, "closing_needs_permission", _nothing),
     "mismatch-never-resolves": removing(moves, "mismatch_never_resolves", _nothing),
-    "mismatch-never-resolves, receipts": removing(moves, "receipt_answers", lambda *_: True),
+    "mismatch-never-resolves, receipts": removing(receipts, "receipt_answers", lambda *_: True),
     "evidence is trusted beyond its policy": removing(moves, "within_policy", _nothing),
     "one-decision-per-version": removing(moves, "one_decision_per_version", _nothing),
     "a lost acknowledgement is not recognised": removing(decisions, "repeat_of", _nothing),
     "final-stays-final": removing(moves, "final_stays_final", _nothing),
+    "no-new-while-unknown": removing(sending, "no_new_while_unknown", _nothing),
+    "same-identity-only": removing(sending, "same_identity_only", _nothing),
+    "a memory never ends": removing(sending, "_why_not_again", _nothing),
+    "a guarantee is taken for declared": removing(contact, "resend_is_declared", _nothing),
+    "restored-starts-paused": removing(contact, "restored_starts_paused", _nothing),
+    "admission-rechecks-authority": removing(admission, "admission_rechecks_authority", _nothing),
+    "any digest is approved": removing(admission, "same_digest", _nothing),
+    "revoking is always in time": removing(admission, "in_time", lambda _: True),
+    "unknown-holds-money": removing(money, "MONEY", {**money.MONEY, State.UNKNOWN: "release"}),
+    "anything may be delivered": removing(settlement, "may_be_delivered", _nothing),
+    "an account is read as empty": removing(recovery, "_listing", lambda _: ()),
+    "a lower layer sends again": removing(http_receiver.HttpReceiver, "send", _send_twice),
     "compensation-is-bound": removing(bindings, "compensation_is_bound", _nothing),
     "every approval is superseded": removing(bindings, "superseded", lambda _: True),
     "any effect may be bound": removing(bindings, "bind", _bind_anything),
     "the file commits every statement": removing(store, "Tx", _CommittingTx),
     "rows are not sealed": removing(schema, "seal", _nothing),
     "the file has no triggers": removing(schema, "statements", _unguarded),
+    "the file guards nothing": both(
+        removing(schema, "seal", _nothing), removing(schema, "statements", _unguarded)
+    ),
     "any value has a canonical text": removing(identity, "_check", _nothing),
     "the digest forgets the target": removing(
         identity, "digest_of", lambda text: _digest(text.partition("\n")[2])

@@ -27,6 +27,7 @@ from .lossy import LosesReceipt
 from .permits import Held
 from .plain import IDENTITY, POLICY, receiver_command
 from .processes import LIMIT_S
+from .templates import put_ledger
 from .trace import Trace, watching
 from .traced import Traced
 
@@ -41,7 +42,7 @@ class Scene:
     """Fresh files, operations named by role. `unsafe`: the files are meant to be rejected."""
 
     def __init__(self, lab: Lab, folder: Path, *, unsafe: bool) -> None:
-        self.lab, self.unsafe = lab, unsafe
+        self.lab, self.title, self.unsafe = lab, folder.name, unsafe
         self.sender, self.receiver_file = folder / "sender.db", folder / "receiver.db"
         self.trace = Trace()
         self.opened: list[sqlite3.Connection] = []
@@ -51,9 +52,11 @@ class Scene:
     # --- acting ---------------------------------------------------------------------------------
 
     def ledger(self, **options: Any) -> Ledger:
-        """Open the sender's file, watched, on the lab's clock."""
+        """Open the sender's file, watched, on the lab's clock; a new one is copied."""
         if self.sender.exists():
             self.trace.at("sender.db", "file opened again")
+        else:
+            put_ledger(self.sender)
         options = {
             "clock": self.lab.clock,
             "factory": watching(self.trace, self.opened),
@@ -121,7 +124,8 @@ class Scene:
     def contacts(self) -> list[list[str]]:
         """The receiver's own log of applies and closes."""
         return [
-            [request, self.trace.by_role(i)] for request, i in oracle.contacts(self.receiver_file)
+            [request, self.trace.by_role(i or "the account")]
+            for request, i in oracle.contacts(self.receiver_file)
         ]
 
     def findings(self) -> list[str]:

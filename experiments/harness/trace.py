@@ -56,6 +56,11 @@ _NOTES = (
         "{0}: incident",
     ),
     (
+        "SELECT operation_id, settles, does || ' ' || amount FROM entry "
+        "JOIN operation ON operation.number = operation ORDER BY operation, settles",
+        "{0}: money, {2}",
+    ),
+    (
         "SELECT operation_id, attempt, transport FROM attempt "
         "JOIN operation ON number = operation WHERE transport IS NOT NULL "
         "ORDER BY operation, attempt",

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reconcile import EffectPolicy, ProcessReceiver, Query, Receipt, Receiver, Snapshot
+from reconcile import (
+    Effect,
+    EffectPolicy,
+    ProcessReceiver,
+    Query,
+    Receipt,
+    Receiver,
+    ReconcileError,
+    Snapshot,
+)
 
 from . import oracle
+from .processes import LIMIT_S
 
 if TYPE_CHECKING:
     from .scene import Scene
@@ -21,10 +31,16 @@ class Traced:
         self._scene, self._inner, self._crash = scene, inner, crash
         self.identity, self.epoch = inner.identity, inner.epoch
         self.policy: EffectPolicy = inner.policy
+        self.limit_s = getattr(inner, "limit_s", LIMIT_S)
 
     def send(self, query: Query) -> Receipt | None:
         self._arrow(f"apply {query.operation_id}")
-        receipt = self._inner.send(query)
+        try:
+            receipt = self._inner.send(query)
+        except ReconcileError as error:
+            self._scene.witness()
+            self._answer(f"no receipt: {type(error).__name__}")
+            raise
         self._scene.witness()
         self._died()
         if receipt is None:
@@ -33,6 +49,18 @@ class Traced:
         else:
             self._answer(f"receipt: {receipt.status} {receipt.effect_id}")
         return receipt
+
+    def lookup(self, query: Query) -> Receipt | None:
+        self._arrow(f"ask for the receipt of {query.operation_id}")
+        found: Receipt | None = self._inner.lookup(query)  # type: ignore[attr-defined]
+        self._answer("none is kept" if found is None else f"receipt: {found.status}")
+        return found
+
+    def listing(self) -> tuple[Effect, ...]:
+        self._arrow("list the account")
+        found: tuple[Effect, ...] = self._inner.listing()  # type: ignore[attr-defined]
+        self._answer(f"effects: {len(found)}")
+        return found
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
         self._arrow(f"{'close and read' if close else 'read'} {query.operation_id}")

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+
+from reconcile import Query, Receipt, Receiver, ReconcileError
 
 
 def flip_state(
@@ -44,6 +47,34 @@ def forget_closes(receiver: Path) -> int:
     with closing(sqlite3.connect(receiver, isolation_level=None)) as connection:
         _drop_triggers(connection, "closed")
         return connection.execute("DELETE FROM closed").rowcount
+
+
+def release(sender: Path, operation_id: str) -> None:
+    """Call an order failed whose outcome nobody knows, and free its money, as a cleaner would."""
+    flip_state(sender, operation_id, "not_applied")
+    with closing(sqlite3.connect(sender, isolation_level=None)) as connection:
+        _drop_triggers(connection, "entry")
+        connection.execute(
+            "INSERT INTO entry SELECT l.currency, l.number + 1, o.number, 1, 'release', p.amount, "
+            "l.reserved - p.amount, l.spent, l.written_off, 0 "
+            "FROM operation o JOIN purchase p ON p.operation = o.number "
+            "JOIN entry l ON l.currency = p.currency "
+            "WHERE o.operation_id = ? ORDER BY l.number DESC LIMIT 1",
+            (operation_id,),
+        )
+
+
+def same_need_again(query: Query) -> Query:
+    """The same proposal under an identity that nobody knows."""
+    return replace(query, operation_id=f"{query.operation_id}-again")
+
+
+def send_past_the_library(receiver: Receiver, query: Query) -> Receipt | None:
+    """Send without announcing, approving or asking first; silence is taken for what it likes."""
+    try:
+        return receiver.send(query)
+    except ReconcileError:
+        return None
 
 
 def _drop_triggers(connection: sqlite3.Connection, *tables: str) -> None:

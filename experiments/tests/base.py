@@ -35,4 +35,5 @@ class LabCase(unittest.TestCase):
 
     def unknown(self, scene: Scene, ledger: Ledger, **changed: Any) -> Operation:
         """An operation that was done and whose receipt was lost."""
-        return scene.unknown(ledger, changed.pop("work_id", "charge"), **changed)
+        role = changed.pop("work_id", "charge")
+        return scene.unknown(ledger, role, **{"subject": f"invoice of {role}", **changed})

@@ -186,3 +186,134 @@ class Compensation(Chapter, unittest.TestCase):
         self.assertEqual((told["charge"], told["dispatch"]), ("confirmed", "Unbound"))
         self.assertEqual(told["states"]["refund"], "revoked")
         self.assertEqual(told["states"]["refund approved again"], "prepared")
+
+
+class Order(Chapter, unittest.TestCase):
+    chapter = "e07_order"
+
+    def test_the_published_world_comes_out_to_the_penny(self) -> None:
+        """O14: unknown with one row and 1500 held; one lookup; spent once, by one settlement."""
+        before, after = self.result["before"], self.result["after"]
+        self.assertEqual(self.result["dispatch"]["outcome"], "unknown")
+        self.assertEqual((before["rows at the supplier"], before["sends"]), (1, 1))
+        self.assertEqual(before["money"], {"reserved": 1500, "spent": 0, "written off": 0})
+        self.assertEqual(self.result["reopened"]["money"], before["money"])
+        self.assertEqual(after["money"], {"reserved": 0, "spent": 1500, "written off": 0})
+        self.assertEqual((after["orders"], after["sends"], after["settlements"]), (1, 1, 1))
+
+    def test_the_same_receipt_again_changes_nothing_and_one_for_seven_is_refused(self) -> None:
+        """O8, O13, O14: repeated, and refused; the figures are those from before."""
+        self.assertEqual(self.result["the same receipt again"], "repeated")
+        self.assertEqual(self.result["a receipt for seven"], "ContradictingReceipt")
+
+    def test_two_tubs_are_on_hand_until_a_delivery_is_recorded(self) -> None:
+        """O14, O17: accepted is not delivered; then eight, and no money moves."""
+        self.assertEqual((self.result["after"]["on hand"], self.result["delivered"]), (2, 8))
+        self.assertEqual(self.result["money after the delivery"], self.result["after"]["money"])
+
+    def test_both_files_side_by_side_say_that_a_receipt_was_lost(self) -> None:
+        """O16: before anybody asked the supplier about the order."""
+        self.assertEqual(self.result["diagnosis"], [["order", "lost_receipt"]])
+
+    def test_the_published_identity_is_made_by_the_formula(self) -> None:
+        """O1: of work, target and proposal."""
+        self.assertIs(self.result["published identity made"], True)
+
+
+class AskedInVain(Chapter, unittest.TestCase):
+    chapter = "e08_blind_supplier"
+
+    def test_it_gets_one_send_and_the_order_waits_for_a_person(self) -> None:
+        """O10: held through revocation, cancellation and a year; then a receipt ends it."""
+        later = self.result["a year later"]
+        self.assertEqual(self.result["sends at the supplier"], 1)
+        self.assertEqual((self.result["resend"], self.result["renew"]), ("NoGuarantee",) * 2)
+        self.assertEqual((later["state"], later["needs an operator"]), ("unknown", True))
+        self.assertEqual(later["money"]["reserved"], 1500)
+        self.assertEqual(self.result["handed in"], "confirmed")
+
+
+class Authority(Chapter, unittest.TestCase):
+    chapter = "e09_authority"
+
+    def test_revoking_ends_an_order_only_before_it_left(self) -> None:
+        """O11: in time, money free; or perhaps too late, money held, and the receipt settles."""
+        before, after = self.result["revoked before"], self.result["revoked after"]
+        self.assertEqual((before["in time"], before["effects"]), (True, 0))
+        self.assertEqual(before["money"]["reserved"], 0)
+        self.assertEqual((after["in time"], after["held"]), (False, 1500))
+        self.assertEqual((after["state"], after["effects"]), ("confirmed", 1))
+
+    def test_what_was_true_when_it_was_approved_is_asked_again_when_it_leaves(self) -> None:
+        """O7: expiry, list, ceiling, allowance, claim and lease."""
+        self.assertEqual(self.result["expired"]["dispatch"], "ApprovalExpired")
+        self.assertEqual(self.result["automatic"]["allowance lowered"], "AutomaticRefused")
+        self.assertEqual(
+            set(self.result["list and ceiling"].values()),
+            {"NotListed", "CeilingExceeded", "StaleClaim", "LeaseTooShort"},
+        )
+
+    def test_a_renewed_order_is_asked_about_and_then_sent_again_as_it_was(self) -> None:
+        """O9, O12: two sends, one effect, the same identity and the same money."""
+        renewed = self.result["renewed"]
+        self.assertEqual(renewed["resend before asking"], "ResendRefused")
+        self.assertEqual(renewed["resend after asking"], "allowed")
+        self.assertEqual((renewed["sends"], renewed["effects"]), (2, 1))
+        self.assertIs(renewed["identity kept"], True)
+
+    def test_each_renewal_is_refused_for_its_own_reason(self) -> None:
+        """O12: eight conditions, eight refusals, and one renewal that has them all."""
+        refused = dict(self.result["renewal refused"])
+        self.assertEqual(refused.pop("nothing taken away"), "allowed")
+        self.assertEqual(len(set(refused.values())), 8)
+        self.assertNotIn("allowed", refused.values())
+
+    def test_a_cancelled_order_that_left_still_settles(self) -> None:
+        """O6, O11: its draft is revoked; what may have left is held until its receipt."""
+        before, after = self.result["cancelled"]["before"], self.result["cancelled"]["after"]
+        self.assertEqual((before["state"], before["money"]["reserved"]), ("revoked", 0))
+        self.assertEqual((after["state"], after["money"]["reserved"]), ("unknown", 1500))
+        self.assertEqual(after["receipt makes it"], "confirmed")
+
+
+class ResponseFaults(Chapter, unittest.TestCase):
+    chapter = "e10_response_faults"
+
+    def test_every_broken_answer_leaves_it_unknown_with_its_money_held(self) -> None:
+        """O15, C03, C12: twelve of them, each with one row at the supplier."""
+        rows = [*self.result["faults"].values(), self.result["mismatch"]]
+        self.assertEqual(len(rows), 12)
+        for row in rows:
+            self.assertEqual((row["outcome"], row["held"], row["effects"]), ("unknown", 1500, 1))
+
+    def test_one_lookup_confirms_them_with_one_send_unless_it_is_not_ours(self) -> None:
+        """O9, O15: the other proposal under our identity stays unknown."""
+        for row in self.result["faults"].values():
+            self.assertEqual((row["after the lookup"], row["sends"]), ("confirmed", 1))
+        self.assertEqual(self.result["mismatch"]["after the lookup"], "unknown")
+
+    def test_only_a_refused_connection_was_never_sent(self) -> None:
+        """L13, O15: prepared again, with its money held, and sent later."""
+        refused = self.result["refused connection"]
+        self.assertEqual((refused["outcome"], refused["held"]), ("prepared", 1500))
+        self.assertEqual((refused["sent later"], refused["effects"]), ("confirmed", 1))
+
+
+class RestoredBackup(Chapter, unittest.TestCase):
+    chapter = "e11_restored_backup"
+
+    def test_a_backup_holds_what_was_committed_and_a_file_copy_does_not(self) -> None:
+        """O19, C14: the commit stood only in the log."""
+        self.assertEqual(self.result["copies"], {"by the library": 1, "by copying the file": 0})
+
+    def test_a_restored_store_sends_nothing_and_says_what_it_does_not_know(self) -> None:
+        """O19: paused, one stranger, the same identity again, one effect in total."""
+        restored = self.result["restored"]
+        self.assertEqual((restored["dispatch"], restored["sends"]), ("Paused", 0))
+        self.assertEqual((restored["unannounced"], self.result["effects"]), (1, 1))
+        self.assertIs(restored["same identity"], True)
+        self.assertEqual(restored["effect seen"], "EffectSeen")
+
+    def test_an_older_file_put_back_by_hand_is_noticed(self) -> None:
+        """O19: by the marker outside of it."""
+        self.assertEqual(self.result["put back by hand"], {"paused": True, "dispatch": "Paused"})

@@ -202,7 +202,12 @@ class WhatTheCommandsSay(CommandCase):
         with Ledger(self.path) as ledger:
             for number in range(103):
                 operation = prepare(
-                    ledger, receiver, work_id=f"w-{number}", kind="k", payload={}, subject="s"
+                    ledger,
+                    receiver,
+                    work_id=f"w-{number}",
+                    kind="k",
+                    payload={},
+                    subject=f"s-{number}",
                 )
                 dispatch(ledger, operation.operation_id, receiver)
         text = self.answered(run("status", self.path), "open questions: 103\n")
@@ -382,7 +387,8 @@ class WhereLedgersMayStand(CommandCase):
                 self.answered(run("status", folder / name), operation.operation_id)
                 self.answered(run("status", f"./{name}", cwd=folder), operation.operation_id)
                 self.answered(run("status", "--", name, cwd=folder), operation.operation_id)
-                self.assertEqual([p.name for p in folder.iterdir()], [name])
+                there = sorted(p.name for p in folder.iterdir())
+                self.assertEqual(there, [name, f"{name}.marker"])
 
     def test_a_read_only_folder_is_refused_with_advice(self) -> None:
         kept = self.folder / "kept"
@@ -400,7 +406,8 @@ class WhereLedgersMayStand(CommandCase):
             print("not shown here: a read-only folder, since nothing is read-only to this user")
             return
         self.refused(done, str(path), "must exist and be writable", "copy the file")
-        self.assertEqual([p.name for p in kept.iterdir()], ["sender.db"])
+        there = sorted(p.name for p in kept.iterdir())
+        self.assertEqual(there, ["sender.db", "sender.db.marker"])
 
     def test_a_locked_ledger_is_refused_as_busy(self) -> None:
         self.make()
@@ -424,7 +431,7 @@ class LookingWritesNothing(CommandCase):
         self.answered(run("status", self.path))
         self.answered(run("show", self.path, operation.operation_id))
         self.assertEqual(self.tree(), before)
-        self.assertEqual(list(before), ["sender.db"])
+        self.assertEqual(list(before), ["sender.db", "sender.db.marker"])
 
     def test_a_killed_senders_log_is_read_and_no_row_changes(self) -> None:
         """SQLite may move its log into the file when the last reader goes: bytes, not rows."""
@@ -489,7 +496,7 @@ class CommandsThatAreCutShort(CommandCase):
         ):
             status = commands.main(["status", str(self.path)])
         self.assertEqual((status, out.getvalue(), err.getvalue()), (130, "", ""))
-        self.assertEqual(list(self.tree()), ["sender.db"])
+        self.assertEqual(list(self.tree()), ["sender.db", "sender.db.marker"])
 
 
 class FullDisk(sqlite3.Connection):

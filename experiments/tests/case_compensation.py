@@ -69,7 +69,7 @@ class Approval(LabCase):
         self.assertEqual(first.binding and first.binding.approved_version, self.charge.version)
         for changed in ({"payload": {"pence": 1}}, {"kind": "credit"}, {"approver": "bob"}):
             self.assertEqual(refusal(self.approve, **changed), "AlreadyApproved")
-        rows = oracle.rows(self.scene.sender, "SELECT count(*) FROM approval")
+        rows = oracle.rows(self.scene.sender, "SELECT count(*) FROM compensation")
         self.assertEqual(rows, [(1,)])
 
     def test_whatever_differs_from_the_approval_is_refused_before_contact(self) -> None:
@@ -111,7 +111,9 @@ class Approval(LabCase):
         observe(self.ledger, other.operation_id, there)
         exists = there.effects[0].effect_id
         self.assertEqual(refusal(lambda: self.approve(other, effect_id=exists)), "Unbound")
-        self.assertEqual(oracle.rows(self.scene.sender, "SELECT count(*) FROM approval"), [(0,)])
+        self.assertEqual(
+            oracle.rows(self.scene.sender, "SELECT count(*) FROM compensation"), [(0,)]
+        )
 
     def test_nobody_compensates_the_success_of_somebody_else(self) -> None:
         """K1, K4: the effect of another operation, payload and all the same, is not this one's."""

@@ -14,8 +14,10 @@ from typing import Any
 from unittest import mock
 
 from experiments import CHAPTERS
+from experiments.first_order import buy_vanilla, open_shop
 from experiments.first_use import order_vanilla
-from experiments.harness import command, compare
+from experiments.harness import command, compare, oracle
+from experiments.harness.supplier import Supplier
 from experiments.report.tables import where_it_broke
 from experiments.tests.base import LabCase
 from reconcile import State
@@ -81,7 +83,7 @@ class Chapters(unittest.TestCase):
     def test_every_step_names_a_file_and_a_function_that_exist(self) -> None:
         """C1: a reader who follows a step arrives."""
         for name in CHAPTERS:
-            steps = re.findall(r"`([\w/]+\.py)`\s+`(\w+)`", section(name, "Read"))
+            steps = re.findall(r"`([\w/]+\.(?:py|sql))`\s+`(\w+)`", section(name, "Read"))
             self.assertGreaterEqual(len(steps), 4, name)
             for file, function in steps:
                 self.assertIn(function, defined(ROOT / file), f"{name}: {file}")
@@ -123,6 +125,11 @@ class Chapters(unittest.TestCase):
                 "first match is final",
                 "status flip",
                 "forgotten close",
+                "new identity",
+                "release on timeout",
+                "green status",
+                "conflict is failure",
+                "plain file copy",
             },
             twins,
         )
@@ -237,6 +244,19 @@ class FirstUse(LabCase):
         self.assertEqual(sum(scene.effects().values()), 1)
         self.assertEqual(order_vanilla(other.sender, other.receiver(), 6), "confirmed")
 
+    def test_the_first_order_of_the_readme_is_asked_about_and_spends_once(self) -> None:
+        """C2, O9, O14: its answer is dropped; one lookup settles, and again nothing is sent."""
+        folder = self.lab.scene().sender.parent
+        store = folder / "store.db"
+        open_shop(store)
+        options = ("--drop-first-response",)
+        with Supplier(folder / "supplier.db", options=options) as supplier:
+            for _ in range(2):
+                said = buy_vanilla(store, supplier.receiver(), 6)
+                self.assertEqual(said, "confirmed; 0 reserved, 1500 spent")
+        asked = [request for request, _ in oracle.contacts(folder / "supplier.db")]
+        self.assertEqual(asked, ["apply", "lookup"])
+
 
 def doc(name: str) -> str:
     text = importlib.import_module(f"experiments.{name}").__doc__
@@ -251,10 +271,14 @@ def section(name: str, head: str) -> str:
 
 
 def defined(file: Path) -> set[str]:
-    """The names of every function and class in a file."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    """The names of every function, class and table in a file, or of every trigger in a script."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".sql":
+        return set(re.findall(r"CREATE TRIGGER (\w+)", text))
+    nodes = list(ast.walk(ast.parse(text)))
     return {
-        node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        *(node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))),
+        *(node.id for node in nodes if isinstance(node, ast.Name) and node.id.isupper()),
     }
 
 

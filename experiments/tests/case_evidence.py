@@ -37,7 +37,7 @@ from reconcile import (
     prepare,
     reconcile,
 )
-from reconcile.rules import moves
+from reconcile.rules import moves, receipts
 from reconcile.rules.errors import (
     Malformed,
     NoReply,
@@ -46,7 +46,9 @@ from reconcile.rules.errors import (
     WrongQuestion,
 )
 from reconcile.rules.evidence import CONCLUSIVE, OUTCOME_OF, receipt_from, snapshot_from
+from reconcile.rules.move import Move
 from reconcile.rules.operation import Scope
+from reconcile.rules.receipts import Origin
 
 Value = TypeVar("Value")
 BITS = (False, True)
@@ -671,8 +673,8 @@ class RulesStandAlone(unittest.TestCase):
                 attempts=attempts,
                 not_sent=not_sent,
             )
-            moved = moves.settle(operation, receipt())
-            self.assertIs(isinstance(moved, moves.Move), settles, (attempts, not_sent))
+            moved = receipts.settle(operation, receipt(), Origin.REPLY, actor="sender")
+            self.assertIs(isinstance(moved, Move), settles, (attempts, not_sent))
 
 
 class SendsTwice(LosesReceipt):
@@ -710,7 +712,7 @@ class ReadsInstead(LosesReceipt):
 
 def announce_another(scene: Scene) -> None:
     with closing(sqlite3.connect(scene.sender, isolation_level=None)) as connection:
-        connection.execute("INSERT INTO attempt VALUES (1, 2, 0, NULL)")
+        connection.execute("INSERT INTO attempt VALUES (1, 2, 0, NULL, NULL)")
 
 
 def snapshot(effects: Any, flags: tuple[bool, ...], *, query: Any = QUERY) -> Snapshot:

@@ -302,7 +302,7 @@ class SamePayloadIsOneRelation(LabCase):
         scene = self.lab.scene()
         with scene.ledger() as ledger:
             for at, (mine, theirs) in enumerate(pairs):
-                order = {**ORDER, "work_id": f"w{at}", "payload": {"n": mine}}
+                order = {**ORDER, "subject": f"invoice-{at}", "payload": {"n": mine}}
                 operation = prepare(ledger, scene.near(), **order)
                 other = Replaces(scene.near(), payload=canonical_json({"n": theirs}))
                 dispatch(ledger, operation.operation_id, other)

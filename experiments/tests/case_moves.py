@@ -55,7 +55,7 @@ from reconcile import (
     prepare,
     reconcile,
 )
-from reconcile.rules import errors, identity, moves, states
+from reconcile.rules import errors, identity, move, moves, sending, states
 from reconcile.rules.actions import DECISIONS, tool_result
 from reconcile.rules.contradictions import contradicts
 from reconcile.rules.errors import (
@@ -74,6 +74,7 @@ from reconcile.rules.errors import (
     WrongQuestion,
     WrongReceiver,
 )
+from reconcile.rules.move import Move
 from reconcile.rules.operation import Binding, Scope
 from reconcile.rules.verdicts import proves_absence, proves_uniqueness
 
@@ -168,11 +169,11 @@ class TableOfMoves(LabCase):
             operation = bare(state=source, version=5)
             triple = (source.value, target.value, cause.value)
             if triple in LEGAL:
-                move = moves._move(operation, target, cause, "ann")
-                self.assertEqual((move.target, move.version), (target, 6))
+                made = move.move_of(operation, target, cause, "ann")
+                self.assertEqual((made.target, made.version), (target, 6))
             else:
                 with self.assertRaises(IllegalMove) as caught:
-                    moves._move(operation, target, cause, "ann")
+                    move.move_of(operation, target, cause, "ann")
                 self.assertEqual(tuple(vars(caught.exception).values()), triple)
             self.assertIs(states.is_legal(source, target, cause), triple in LEGAL)
             seen += 1
@@ -257,7 +258,9 @@ class TableOfMoves(LabCase):
         """A second connection, and an operation in each state, brought there by lawful rows."""
         with scene.ledger() as ledger:
             made = {
-                state: prepare(ledger, scene.near(), **{**ORDER, "work_id": state})
+                state: prepare(
+                    ledger, scene.near(), **{**ORDER, "work_id": state, "subject": state}
+                )
                 for state in PATHS
             }
         return Standing(scene, {state: operation.number for state, operation in made.items()})
@@ -349,7 +352,7 @@ class TransportIsNotOutcome(LabCase):
         scene = self.lab.scene()
         with scene.ledger() as ledger:
             for at, error in enumerate(raised):
-                operation = prepare(ledger, scene.near(), **{**ORDER, "work_id": f"w{at}"})
+                operation = prepare(ledger, scene.near(), **numbered(at))
                 seen = dispatch(ledger, operation.operation_id, Raises(error))
                 with self.subTest(error=error):
                     self.assertIs(seen.outcome, State.UNKNOWN)
@@ -366,7 +369,7 @@ class TransportIsNotOutcome(LabCase):
         wrong += ("", [], {}, Receipt)
         with scene.ledger() as ledger:
             for at, value in enumerate(wrong):
-                operation = prepare(ledger, scene.near(), **{**ORDER, "work_id": f"w{at}"})
+                operation = prepare(ledger, scene.near(), **numbered(at))
                 seen = dispatch(ledger, operation.operation_id, Answers(lambda *_, v=value: v, ""))
                 with self.subTest(value=value):
                     self.assertIs(seen.outcome, State.UNKNOWN)
@@ -449,16 +452,16 @@ class NeverSent(LabCase):
 
     def test_never_while_an_earlier_attempt_may_have_left(self) -> None:
         """L13: one other that is silent, failed, or without an ending, is enough."""
-        self.assertIsNotNone(moves.never_sent(bare(state=State.UNKNOWN, attempts=1, not_sent=1)))
+        self.assertIsNotNone(sending.never_sent(bare(state=State.UNKNOWN, attempts=1, not_sent=1)))
         for attempts, not_sent in ((1, 0), (2, 1), (2, 0), (5, 4)):
             operation = bare(state=State.UNKNOWN, attempts=attempts, not_sent=not_sent)
-            self.assertIsNone(moves.never_sent(operation))
+            self.assertIsNone(sending.never_sent(operation))
         scene = self.lab.scene()
         with scene.ledger() as ledger:
             operation = prepare(ledger, scene.near(), **ORDER)
 
             def another(query: Query, _: str) -> None:
-                plain_sql(scene, "INSERT INTO attempt VALUES (1, 2, 0, NULL)")
+                plain_sql(scene, "INSERT INTO attempt VALUES (1, 2, 0, NULL, NULL)")
                 raise NotSent("but another may have left")
 
             seen = dispatch(ledger, operation.operation_id, Answers(another, ""))
@@ -467,7 +470,7 @@ class NeverSent(LabCase):
     def test_it_moves_nothing_but_an_unknown(self) -> None:
         """L13: what moved meanwhile stays where it went."""
         for state in State:
-            back = moves.never_sent(bare(state=state, attempts=1, not_sent=1))
+            back = sending.never_sent(bare(state=state, attempts=1, not_sent=1))
             self.assertIs(back is not None, state is State.UNKNOWN, state)
 
     def test_a_recovered_process_can_never_claim_it(self) -> None:
@@ -494,7 +497,7 @@ class NeverSent(LabCase):
             (operation,) = open_questions(ledger)
             self.assertIs(operation.state, State.UNKNOWN)
             self.assertEqual(operation.may_have_left, 1)
-            self.assertIsNone(moves.never_sent(operation))
+            self.assertIsNone(sending.never_sent(operation))
             before = oracle.dump(scene.sender)
             for receiver in (UnavailableReceiver(IDENTITY), scene.near(), Raises(NotSent("no"))):
                 with self.assertRaises(AlreadyAnnounced):
@@ -944,14 +947,14 @@ class OneDoor(unittest.TestCase):
             and isinstance(node.func, ast.Name)
             and node.func.id in ("Move", "Incident")
         }
-        self.assertEqual(makers, {"rules/moves.py Move", "rules/moves.py Incident"})
+        self.assertEqual(makers, {"rules/move.py Move", "rules/moves.py Incident"})
 
     def test_every_move_names_its_actor(self) -> None:
         """R10: an empty or ill-typed name is Malformed, for every lawful move."""
         for source, target, cause in sorted(LEGAL):
             for nobody in ("", " ", None, 5):
                 with self.assertRaises(Malformed):
-                    moves._move(
+                    move.move_of(
                         bare(state=State(source)),
                         State(target),
                         Cause(cause),
@@ -1076,25 +1079,25 @@ class RulesAlone(unittest.TestCase):
         """R1, E4: mismatch-never-resolves, before contact, for announcing and for closing."""
         for receiver, epoch in (("other", 1), ("Plain", 1), ("plain ", 1), (IDENTITY, 2)):
             with self.assertRaises(WrongReceiver):
-                moves.announce(bare(), receiver=receiver, epoch=epoch)
+                sending.announce(bare(), receiver=receiver, epoch=epoch)
             with self.assertRaises(WrongReceiver):
-                moves.close(bare(state=State.UNKNOWN), POLICY, receiver=receiver, epoch=epoch)
+                sending.close(bare(state=State.UNKNOWN), POLICY, receiver=receiver, epoch=epoch)
 
     def test_closing_needs_both_policies_and_an_open_question(self) -> None:
         """E8: closing-needs-permission: state, pinned policy, present policy, one at a time."""
         for state in State:
             operation = bare(state=state)
             if state.value in UNRESOLVED:
-                moves.close(operation, POLICY, receiver=IDENTITY, epoch=1)
+                sending.close(operation, POLICY, receiver=IDENTITY, epoch=1)
             else:
                 with self.assertRaises(ClosingRefused):
-                    moves.close(operation, POLICY, receiver=IDENTITY, epoch=1)
+                    sending.close(operation, POLICY, receiver=IDENTITY, epoch=1)
         unable = replace(POLICY, can_close=False)
         unknown = bare(state=State.UNKNOWN)
         with self.assertRaisesRegex(ClosingRefused, "pinned"):
-            moves.close(replace(unknown, policy=unable), POLICY, receiver=IDENTITY, epoch=1)
+            sending.close(replace(unknown, policy=unable), POLICY, receiver=IDENTITY, epoch=1)
         with self.assertRaisesRegex(ClosingRefused, "present"):
-            moves.close(unknown, unable, receiver=IDENTITY, epoch=1)
+            sending.close(unknown, unable, receiver=IDENTITY, epoch=1)
 
     def test_a_compensation_leaves_only_while_it_is_bound(self) -> None:
         """K3: compensation-is-bound: approval, effect, state and version of the original."""
@@ -1644,14 +1647,14 @@ def decided(
     return done.state.value
 
 
-def decide_by(operation: Operation, facts: Snapshot) -> Callable[[], moves.Move]:
+def decide_by(operation: Operation, facts: Snapshot) -> Callable[[], Move]:
     return lambda: moves.decide(
         operation, facts, reviewer="rita", expected_version=operation.version
     )
 
 
-def announce_by(operation: Operation) -> Callable[[], moves.Move]:
-    return lambda: moves.announce(operation, receiver=operation.target, epoch=operation.epoch)
+def announce_by(operation: Operation) -> Callable[[], Move]:
+    return lambda: sending.announce(operation, receiver=operation.target, epoch=operation.epoch)
 
 
 def bad_values(name: str) -> Iterator[tuple[str, Any]]:
@@ -1674,6 +1677,11 @@ def bad_values(name: str) -> Iterator[tuple[str, Any]]:
     }
     for value in wrong.get(name, (None, 5, True, b"x", "", "  ", "\n", "\ud800", ["x"])):
         yield name, value
+
+
+def numbered(at: int) -> dict[str, Any]:
+    """An order with a need of its own."""
+    return {**ORDER, "work_id": f"w{at}", "subject": f"invoice-{at}"}
 
 
 # --- files and sources --------------------------------------------------------------------------
@@ -1712,7 +1720,9 @@ def write_decision(
     absent = target == "not_applied"
     there = "SELECT 1 FROM receipt WHERE operation = ?"
     if cause == "receipt" and not connection.execute(there, (number,)).fetchone():
-        connection.execute("INSERT INTO receipt VALUES (?, 1, '{}', 0)", (number,))
+        connection.execute(
+            "INSERT INTO receipt VALUES (?, 1, 'reply', 1, NULL, NULL, '{}', 0)", (number,)
+        )
     connection.execute(
         "INSERT INTO decision VALUES (?, ?, ?, ?, ?, 'ann', ?, NULL, ?, ?, 'because', 0)",
         (

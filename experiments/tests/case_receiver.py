@@ -801,7 +801,7 @@ class TheReceiversFile(LabCase):
     def test_no_plain_insert_gets_an_effect_past_a_close_mark(self) -> None:
         """E7, E9: the file itself refuses it, and without that trigger it would not."""
         self.populate()
-        late = "INSERT INTO effect VALUES (?, 9, 'charge', '{}', NULL)"
+        late = "INSERT INTO effect VALUES (?, 9, 'charge', '{}', NULL, 0)"
         with plain(self.file) as other:
             with self.assertRaisesRegex(sqlite3.IntegrityError, "effect: the operation is closed"):
                 other.execute(late, (CHARGE.operation_id,))
@@ -953,6 +953,11 @@ class TheReceiversFile(LabCase):
         for query in (CHARGE, REFUND):
             near.send(query)
             near.snapshot(query, close=True)
+        with plain(self.file) as other:  # what this receiver itself never does
+            for operation_id in ("e" * 32, "f" * 32):
+                other.execute(
+                    "INSERT INTO declined VALUES (?, 'charge', '{}', NULL)", (operation_id,)
+                )
         for table, rows in oracle.dump(self.file).items():
             self.assertGreaterEqual(len(rows), 1 if table == "self" else 2)
 
@@ -1006,15 +1011,38 @@ class TheReceiversSources(unittest.TestCase):
         banned = {"reconcile", "dataclasses", "typing", "argparse", "tempfile", "pathlib"}
         self.assertEqual(self.imports() & banned, set())
 
-    def test_the_receiver_knows_no_time_and_purges_nothing(self) -> None:
-        """E9, C19: no clock to age a mark by, and no statement that removes a row."""
-        self.assertEqual(self.imports() & {"time", "datetime", "sched", "threading"}, set())
+    def test_no_close_mark_has_an_age_and_nothing_is_purged(self) -> None:
+        """E9, C19: a clock dates effects and bounds waits; no statement removes a row, and a mark
+        has no date to go by.
+        """
+        self.assertEqual(self.imports() & {"datetime", "sched"}, set())
+        schema = (Path(root_of("receiver")) / "receiver" / "schema.sql").read_text("utf-8")
+        self.assertIn("CREATE TABLE closed (operation_id TEXT PRIMARY KEY NOT NULL)", schema)
         for file, tree in self.trees().items():
             for node in ast.walk(tree):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     self.assertNotRegex(node.value, r"\bDELETE\b|\bREPLACE\b|\bDROP\b", str(file))
                 if isinstance(node, ast.FunctionDef):
                     self.assertNotRegex(node.name, r"purge|expire|forget|clean|prune", str(file))
+
+    def test_the_pipe_pays_nothing_for_what_serves_http(self) -> None:
+        """L1: each trial starts the process anew, and a server takes longer to import than it."""
+        words = "import sys; sys.path.append(sys.argv[1]); import receiver.__main__"
+        loaded = subprocess.run(
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                "-c",
+                f"{words}; print(*sys.modules)",
+                root_of("receiver"),
+            ],
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=True,
+        ).stdout.split()
+        for module in ("http.server", "http.client", "socketserver", "urllib.parse", "threading"):
+            self.assertNotIn(module.encode(), loaded)
 
     def imports(self) -> set[str]:
         found: set[str] = set()
@@ -1164,7 +1192,8 @@ NOT_APPLIED = ({"charge": 0}, {"charge": "not_applied"})
 
 
 def long_order(size: int, work_id: str = "w-1") -> dict[str, Any]:
-    return {**ORDER, "work_id": work_id, "payload": {"pence": 1500, "note": "x" * size}}
+    payload = {"pence": 1500, "note": "x" * size}
+    return {**ORDER, "work_id": work_id, "subject": work_id, "payload": payload}
 
 
 def decided(ledger: Ledger, made: Operation, facts: Snapshot) -> str:
