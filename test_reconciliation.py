@@ -1,4 +1,8 @@
-"""The one door to every test: python3 test_reconciliation.py"""
+"""The one door to every test: python3 test_reconciliation.py
+
+Without words it runs every test, on every core. With words it takes those of
+`python3 -m unittest`, such as the name of a class, and runs in this process.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ HERE = str(Path(__file__).resolve().parent)
 if HERE not in sys.path:  # PYTHONSAFEPATH leaves it out
     sys.path.insert(0, HERE)
 
+from experiments.tests import side_by_side  # noqa: E402
 from experiments.tests.case_chapters import (  # noqa: E402
     AskedInVain,
     Authority,
@@ -275,4 +280,6 @@ __all__ = [
 ]
 
 if __name__ == "__main__":
-    unittest.main()
+    if len(sys.argv) > 1:
+        unittest.main()
+    sys.exit(side_by_side.run([globals()[name] for name in __all__]))

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import unittest
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,6 +121,7 @@ class House(unittest.TestCase):
         self.assertLessEqual({name for name in found if not name.endswith(".egg-info")}, allowed)
 
 
+@cache
 def sources() -> list[tuple[str, ast.Module]]:
     """Every Python file that ships or tests, by its path from the root, parsed."""
     files = [file for room in SHIPPED for file in sorted((ROOT / room).rglob("*.py"))]

@@ -127,16 +127,15 @@ class Commands(unittest.TestCase):
         self.assertEqual(kept.read_bytes(), (ROOT / "results.json").read_bytes())
 
     def test_two_pythons_give_the_same_bytes(self) -> None:
-        """P4: not shown here on a machine that has one Python."""
+        """P4: the oldest other one; not shown here on a machine that has one Python."""
         others = other_pythons()
         if not others:
             print("not shown here: this machine has one Python")
             return
-        for python in others:
-            kept = self.folder / "kept.json"
-            status, _, err = self.run_it("--output", str(kept), python=python)
-            self.assertEqual(status, 0, err)
-            self.assertEqual(kept.read_bytes(), (ROOT / "results.json").read_bytes(), python)
+        kept = self.folder / "kept.json"
+        status, _, err = self.run_it("--output", str(kept), python=others[0])
+        self.assertEqual(status, 0, err)
+        self.assertEqual(kept.read_bytes(), (ROOT / "results.json").read_bytes(), others[0])
 
     def test_the_results_hold_nothing_of_one_run_or_one_machine(self) -> None:
         """P4: no time, process id, path, port, identity or platform word."""

@@ -59,11 +59,13 @@ def create(tx: Tx) -> None:
     tx.execute("INSERT INTO store VALUES (1, 1, 0, NULL)")
     for state, does in money.MONEY.items():
         tx.execute("INSERT INTO money_move VALUES (?, ?)", (state.value, does))
-    for (source, target), causes in MOVES.items():
-        for cause in sorted(cause.value for cause in causes):
-            tx.execute(
-                "INSERT INTO legal_move VALUES (?, ?, ?)", (source.value, target.value, cause)
-            )
+    edges = [
+        (source.value, target.value, cause.value)
+        for (source, target), causes in MOVES.items()
+        for cause in sorted(causes, key=lambda cause: cause.value)
+    ]
+    rows = ", ".join(["(?, ?, ?)"] * len(edges))
+    tx.execute(f"INSERT INTO legal_move VALUES {rows}", [part for edge in edges for part in edge])
     for table in ("legal_move", "money_move"):
         tx.execute(
             f"CREATE TRIGGER {table}_is_complete BEFORE INSERT ON {table} "
