@@ -63,6 +63,10 @@ from experiments.tests.case_evidence import (  # noqa: E402
     ReceiptsAndSnapshots,
     RulesStandAlone,
 )
+from experiments.tests.case_exercises import (  # noqa: E402
+    OneConflictOfThree,
+    TheThreeExercises,
+)
 from experiments.tests.case_house import (  # noqa: E402
     House,
 )
@@ -216,6 +220,7 @@ __all__ = [
     "NeverSent",
     "NoNewWhileUnknown",
     "NothingUnpauses",
+    "OneConflictOfThree",
     "OneDoor",
     "OneProposalOneOperation",
     "OneWayToAskSQLite",
@@ -265,6 +270,7 @@ __all__ = [
     "TheReceiversSources",
     "TheRefusedRow",
     "TheRestoredStore",
+    "TheThreeExercises",
     "ThreeWorlds",
     "Transactions",
     "TransportIsNotOutcome",
