@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from ..ledger import approvals, catalogue, claims, decisions, operations, purchases, reservations
 from ..ledger import work as items
+from ..ledger.catalogue import Price
 from ..ledger.store import Ledger
+from ..ledger.tx import Tx
 from ..rules import admission, checks, contact, order_errors
 from ..rules.claim import Claim
 from ..rules.errors import IdentityTaken
@@ -57,13 +59,7 @@ def propose(
             supplier,
             work_id=held.item,
             kind=KIND,
-            payload={
-                "sku": sku,
-                "quantity": quantity,
-                "unit_cost_pence": price.unit_cost,
-                "supplier": supplier.identity,
-                "currency": price.currency,
-            },
+            payload=_payload(supplier, sku, quantity, price),
             subject=sku,
             scope=scope,
             distinct_need=distinct_need,
@@ -72,20 +68,27 @@ def propose(
             return operation
         if operation.version != 1:
             raise IdentityTaken(operation.operation_id, "origin: it was prepared without money")
-        purchases.add(
-            tx,
-            operation,
-            sku=sku,
-            quantity=quantity,
-            unit_cost=price.unit_cost,
-            currency=price.currency,
-        )
+        purchases.add(tx, operation, sku=sku, quantity=quantity, price=price)
         order = operations.read(tx, operation.operation_id)
-        drafts = operations.read_all(tx, purchases.drafts(tx, work_id=held.item, sku=sku))
-        for old in admission.superseded_by(order, drafts):
-            why = f"superseded by {order.operation_id}"
-            decisions.record(tx, admission.withdraw(old, actor=held.owner, reason=why))
+        _supersede(tx, order, owner=held.owner)
         return order
+
+
+def _payload(supplier: Receiver, sku: str, quantity: int, price: Price) -> dict[str, object]:
+    return {
+        "sku": sku,
+        "quantity": quantity,
+        "unit_cost_pence": price.unit_cost,
+        "supplier": supplier.identity,
+        "currency": price.currency,
+    }
+
+
+def _supersede(tx: Tx, order: Operation, *, owner: str) -> None:
+    drafts = purchases.drafts(tx, work_id=order.work_id, sku=order.subject)
+    for old in admission.superseded_by(order, operations.read_all(tx, drafts)):
+        why = f"superseded by {order.operation_id}"
+        decisions.record(tx, admission.withdraw(old, actor=owner, reason=why))
 
 
 def approve(
@@ -107,17 +110,10 @@ def approve(
     checks.instance("basis", basis, Basis)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
-        approval = admission.approve(
-            operation,
-            digest=digest,
-            actor=actor,
-            basis=basis,
-            expires_ms=expires_ms,
-            listed=approvals.is_listed(tx, actor),
-            now_ms=tx.now_ms,
-        )
         order = admission.order_of(operation)
-        approvals.add(tx, operation, approval)
+        asked = approvals.asked(tx, order, digest, actor=actor, basis=basis, expires_ms=expires_ms)
+        admission.approve(operation, asked)
+        approvals.add(tx, operation, asked)
         if not order.held:
             reservations.reserve(tx, operation, order)
         return operations.read(tx, operation_id)
@@ -143,19 +139,16 @@ def renew(
     checks.instance("basis", basis, Basis)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
-        approval = admission.renew(
+        order = admission.order_of(operation)
+        asked = approvals.asked(tx, order, digest, actor=actor, basis=basis, expires_ms=expires_ms)
+        admission.renew(
             operation,
+            asked,
             supplier.policy,
             receiver=supplier.identity,
             epoch=supplier.epoch,
-            digest=digest,
-            actor=actor,
-            basis=basis,
-            expires_ms=expires_ms,
-            listed=approvals.is_listed(tx, actor),
-            now_ms=tx.now_ms,
         )
-        approvals.add(tx, operation, approval)
+        approvals.add(tx, operation, asked)
         return operations.read(tx, operation_id)
 
 

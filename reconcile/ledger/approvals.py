@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..rules.operation import Operation
-from ..rules.order import Approval, Basis
+from ..rules.order import Approval, Basis, Order
 from .tx import Tx
 
 
@@ -43,6 +43,22 @@ def list_approver(tx: Tx, name: str, *, listed: bool) -> None:
             "UPDATE approver SET listed = ?, changed_ms = ? WHERE name = ?",
             (int(listed), tx.now_ms, name),
         )
+
+
+def asked(
+    tx: Tx, order: Order, digest: str, *, actor: str, basis: Basis, expires_ms: int
+) -> Approval:
+    """The next approval of an order, as somebody asks for it: neither judged nor written yet."""
+    return Approval(
+        ordinal=1 if order.approval is None else order.approval.ordinal + 1,
+        digest=digest,
+        basis=basis,
+        actor=actor,
+        approved_ms=tx.now_ms,
+        expires_ms=expires_ms,
+        revoked_by=None,
+        listed=is_listed(tx, actor),
+    )
 
 
 def add(tx: Tx, operation: Operation, approval: Approval) -> None:

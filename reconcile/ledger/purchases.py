@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..rules.operation import Operation
 from ..rules.order import Order
 from . import approvals, reservations
+from .catalogue import Price
 from .tx import Tx
 
 
@@ -38,14 +39,12 @@ def read(tx: Tx, number: int) -> Order:
     )
 
 
-def add(
-    tx: Tx, operation: Operation, *, sku: str, quantity: int, unit_cost: int, currency: str
-) -> None:
-    """Write what an operation that was just prepared buys."""
-    amount = quantity * unit_cost
+def add(tx: Tx, operation: Operation, *, sku: str, quantity: int, price: Price) -> None:
+    """Write what an operation that was just prepared buys, at which price."""
+    amount = quantity * price.unit_cost
     tx.execute(
         "INSERT INTO purchase VALUES (?, ?, ?, ?, ?, ?)",
-        (operation.number, sku, quantity, unit_cost, currency, amount),
+        (operation.number, sku, quantity, price.unit_cost, price.currency, amount),
     )
 
 

@@ -60,6 +60,12 @@ def basis_holds(operation: Operation, approval: Approval) -> None:
         fits_allowance(operation)
 
 
+def ends_in_a_day(asked: Approval) -> None:
+    """Raises Malformed if an approval would end before it begins, or after more than a day."""
+    first, last = asked.approved_ms + 1, asked.approved_ms + LONGEST_APPROVAL_MS
+    checks.whole("expires_ms", asked.expires_ms, least=first, most=last)
+
+
 def fits_allowance(operation: Operation) -> None:
     """Raises AutomaticRefused if the order is larger than today's automatic allowance."""
     order = order_of(operation)
@@ -121,50 +127,30 @@ def may_still_send(operation: Operation, now_ms: int) -> bool:
 # --- the guards ---------------------------------------------------------------------------------
 
 
-def approve(
-    operation: Operation,
-    *,
-    digest: str,
-    actor: str,
-    basis: Basis,
-    expires_ms: int,
-    listed: bool,
-    now_ms: int,
-) -> Approval:
-    """The approval of a draft, not yet written. `listed`: whether the actor is on today's list.
+def approve(operation: Operation, asked: Approval) -> None:
+    """May this approval of a draft be given, and its money be held?
 
     Raises Paused, WrongDigest, NotApprovable, WorkCancelled, ApprovalRevoked, Malformed for the
-    expiry, NotListed, AutomaticRefused or CeilingExceeded.
+    expiry, NotListed, AutomaticRefused or CeilingExceeded if not.
     """
     order = order_of(operation)
     contact.restored_starts_paused(operation)
-    same_digest(operation, digest)
+    same_digest(operation, asked.digest)
     if operation.state is not State.PREPARED:
         why = "only a draft is approved; an uncertain order is renewed"
         raise order_errors.NotApprovable(operation.operation_id, operation.state.value, why)
     not_cancelled(operation)
     not_revoked(operation)  # it was while its first send, which never left, was under way
-    approval = _grant(operation, actor, basis, expires_ms, listed, now_ms)
-    if basis is not Basis.UNKNOWN:
-        basis_holds(operation, approval)
+    ends_in_a_day(asked)
+    if asked.basis is not Basis.UNKNOWN:
+        basis_holds(operation, asked)
     money.within_ceiling(order.budget, 0 if order.held else order.amount)
-    return approval
 
 
 def renew(
-    operation: Operation,
-    present: EffectPolicy,
-    *,
-    receiver: str,
-    epoch: int,
-    digest: str,
-    actor: str,
-    basis: Basis,
-    expires_ms: int,
-    listed: bool,
-    now_ms: int,
-) -> Approval:
-    """A new approval of an uncertain order. Identity, digest and reservation stay as they are.
+    operation: Operation, asked: Approval, present: EffectPolicy, *, receiver: str, epoch: int
+) -> None:
+    """May an uncertain order be approved anew? Identity, digest and reservation stay as they are.
 
     So does the duty to ask first. Raises Paused, WrongReceiver, WrongDigest, NotApprovable,
     NoGuarantee, WorkCancelled, ApprovalRevoked, AutomaticRefused, NotListed, UnknownBasis,
@@ -173,20 +159,19 @@ def renew(
     order = order_of(operation)
     contact.restored_starts_paused(operation)
     contact.right_receiver(operation, receiver, epoch)
-    same_digest(operation, digest)
+    same_digest(operation, asked.digest)
     if operation.state is not State.UNKNOWN or not order.held:
         why = "only an uncertain order is renewed"
         raise order_errors.NotApprovable(operation.operation_id, operation.state.value, why)
     contact.resend_is_declared(operation, present)
     not_cancelled(operation)
     not_revoked(operation)
-    if basis is Basis.AUTOMATIC:
+    if asked.basis is Basis.AUTOMATIC:
         why = "it may have been sent, so that a person must look"
         raise order_errors.AutomaticRefused(operation.operation_id, why)
-    approval = _grant(operation, actor, basis, expires_ms, listed, now_ms)
-    basis_holds(operation, approval)
+    ends_in_a_day(asked)
+    basis_holds(operation, asked)
     money.within_ceiling(order.budget, 0)
-    return approval
 
 
 def in_time(operation: Operation) -> bool:
@@ -211,20 +196,3 @@ def superseded_by(new: Operation, others: Sequence[Operation]) -> list[Operation
         and not (new.distinct or other.distinct)
         and in_time(other)
     ]
-
-
-def _grant(
-    operation: Operation, actor: str, basis: Basis, expires_ms: int, listed: bool, now_ms: int
-) -> Approval:
-    checks.whole("expires_ms", expires_ms, least=now_ms + 1, most=now_ms + LONGEST_APPROVAL_MS)
-    last = order_of(operation).approval
-    return Approval(
-        ordinal=1 if last is None else last.ordinal + 1,
-        digest=operation.digest,
-        basis=basis,
-        actor=actor,
-        approved_ms=now_ms,
-        expires_ms=expires_ms,
-        revoked_by=None,
-        listed=listed,
-    )
