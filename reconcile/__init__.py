@@ -3,10 +3,11 @@
 from .flows.compensation import approve_compensation
 from .flows.http_receiver import HttpReceiver
 from .flows.inquiry import inquire
+from .flows.preparation import prepare
 from .flows.process_receiver import ProcessReceiver
 from .flows.receivers import Receiver, UnavailableReceiver
 from .flows.review import close, observe, reconcile
-from .flows.sender import dispatch, prepare, resend
+from .flows.sender import dispatch, resend
 from .ledger.decisions import Decision
 from .ledger.store import Ledger
 from .ledger.views import look, open_questions

@@ -8,8 +8,8 @@ from ..rules import checks, contact, errors, sending
 from ..rules.evidence import Query, Receipt
 from ..rules.operation import Operation
 from ..rules.receipts import Origin
+from .receipts import settle
 from .receivers import Receiver, check_receiver
-from .sender import settle
 
 
 def inquire(ledger: Ledger, operation_id: str, receiver: Receiver) -> Operation:

@@ -19,8 +19,8 @@ from ..rules.claim import Claim
 from ..rules.errors import IdentityTaken
 from ..rules.operation import DistinctNeed, Operation, Scope
 from ..rules.order import Basis
+from .preparation import prepare_in
 from .receivers import Receiver, check_receiver
-from .sender import prepare_in
 
 KIND = "order"
 

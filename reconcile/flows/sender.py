@@ -1,110 +1,19 @@
-"""Prepare, dispatch and resend: the unknown is committed first, the request leaves second."""
+"""Dispatch and resend: the unknown is committed first, the request leaves second."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from ..ledger import attempts, claims, decisions, operations
 from ..ledger.store import Ledger
 from ..ledger.tx import Tx
-from ..rules import checks, contact, errors, receipts, sending
+from ..rules import checks, contact, errors, sending
 from ..rules.actions import ToolResult, Transport, tool_result
 from ..rules.claim import Claim
 from ..rules.evidence import Query, Receipt
-from ..rules.identity import operation_identity, payload_text, proposal_of
-from ..rules.move import Incident, Move
-from ..rules.operation import DistinctNeed, Operation, Scope
+from ..rules.operation import Operation
 from ..rules.order import Lease
 from ..rules.receipts import Origin
-from ..rules.states import State
+from .receipts import settle, write
 from .receivers import Receiver, check_receiver, limit_ms
-
-
-def prepare(
-    ledger: Ledger,
-    receiver: Receiver,
-    *,
-    work_id: str,
-    kind: str,
-    payload: Mapping[str, object],
-    subject: str,
-    scope: tuple[str, str, str] = Scope(),
-    distinct_need: DistinctNeed | None = None,
-) -> Operation:
-    """The durable intent: one operation for one proposal within one work item. Nothing is sent.
-
-    `receiver` gives target, epoch and policy, which are pinned. `payload` is a dict of JSON
-    values, `subject` what the effect is about, `scope` (tenant, project, environment). Preparing
-    the same again returns the stored operation, wherever it stands and under the policy pinned
-    then. A new one is refused while another of the same target, kind, subject and scope is
-    unresolved, unless a named person declared a distinct need; one that is declared for a stored
-    draft is added to it. Raises Malformed if a part is ill-typed or the payload has no canonical
-    text; EquivalentUnresolved; IdentityTaken if the same was prepared about another subject, in
-    another scope, or in another epoch.
-    """
-    checks.instance("ledger", ledger, Ledger)
-    check_receiver(receiver)
-    with ledger.transaction() as tx:
-        return prepare_in(
-            tx,
-            receiver,
-            work_id=work_id,
-            kind=kind,
-            payload=payload,
-            subject=subject,
-            scope=scope,
-            distinct_need=distinct_need,
-        )
-
-
-def prepare_in(
-    tx: Tx,
-    receiver: Receiver,
-    *,
-    work_id: str,
-    kind: str,
-    payload: Mapping[str, object],
-    subject: str,
-    scope: tuple[str, str, str],
-    distinct_need: DistinctNeed | None,
-) -> Operation:
-    """As `prepare`, within a transaction that writes more. Raises as it does."""
-    checks.text("kind", kind)
-    checks.text("subject", subject)
-    if distinct_need is not None:
-        checks.instance("distinct_need", distinct_need, DistinctNeed)
-    identity = operation_identity(work_id, receiver.identity, proposal_of(kind, payload, None))
-    whose, text = _scope(scope), payload_text(payload)
-    stored = operations.find(tx, identity.operation_id)
-    if stored is not None:
-        for name, now, then in (
-            ("subject", subject, stored.subject),
-            ("scope", whose, stored.scope),
-            ("epoch", receiver.epoch, stored.epoch),
-        ):
-            if now != then:
-                raise errors.IdentityTaken(identity.operation_id, name)
-        late = stored.state is State.PREPARED and not stored.distinct
-        if distinct_need is None or not late:
-            return stored
-        operations.declare_distinct(tx, stored, distinct_need)  # another became unknown meanwhile
-        return operations.read(tx, stored.operation_id)
-    need = {"target": receiver.identity, "kind": kind, "subject": subject}
-    twin = operations.twin_of(tx, **need, scope=whose)
-    sending.no_new_while_unknown(twin, distinct=distinct_need is not None)
-    operation = operations.add(
-        tx,
-        identity,
-        work_id=work_id,
-        **need,
-        epoch=receiver.epoch,
-        payload=text,
-        scope=whose,
-        policy=receiver.policy,
-    )
-    if distinct_need is not None:
-        operations.declare_distinct(tx, operation, distinct_need)
-    return operation
 
 
 def dispatch(
@@ -208,47 +117,3 @@ def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None, 
     if reply is None:
         return Transport.SENT, None, None
     return Transport.RESPONSE_RECEIVED, reply if type(reply) is Receipt else None, None
-
-
-def settle(
-    tx: Tx,
-    operation: Operation,
-    receipt: Receipt,
-    origin: Origin,
-    *,
-    actor: str,
-    attempt: int | None = None,
-    reference: str | None = None,
-) -> decisions.Decision | None:
-    """Keep a receipt and write what it entitles to: the decision, an incident, or nothing more."""
-    handed_in_by = actor if origin is Origin.OPERATOR else None
-    entitled = receipts.settle(operation, receipt, origin, actor=actor)
-    number = attempts.keep(
-        tx,
-        operation,
-        receipt,
-        origin,
-        attempt=attempt,
-        actor=handed_in_by,
-        reference=reference,
-    )
-    return write(tx, entitled, receipt=number)
-
-
-def write(
-    tx: Tx, entitled: Move | Incident | None, *, receipt: int | None = None
-) -> decisions.Decision | None:
-    """Write what a guard returned; the decision, if it was a move."""
-    if isinstance(entitled, Incident):
-        decisions.notice(tx, entitled)
-    elif entitled is not None:
-        return decisions.record(tx, entitled, receipt=receipt)
-    return None
-
-
-def _scope(scope: object) -> Scope:
-    if not isinstance(scope, tuple) or len(scope) != 3:
-        raise errors.Malformed("scope", "needs three names: tenant, project, environment")
-    for name, part in zip(Scope._fields, scope, strict=True):
-        checks.text(f"scope.{name}", part)
-    return Scope(*scope)

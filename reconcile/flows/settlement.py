@@ -11,7 +11,7 @@ from ..rules.delivery import may_be_delivered
 from ..rules.errors import ContradictingReceipt, Malformed
 from ..rules.evidence import Receipt
 from ..rules.receipts import Origin
-from .sender import settle
+from .receipts import settle
 
 LONGEST_REFERENCE = 500  # characters
 
