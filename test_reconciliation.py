@@ -109,6 +109,7 @@ from experiments.tests.case_moves import (  # noqa: E402
 )
 from experiments.tests.case_order_commands import (  # noqa: E402
     ApprovingByCommand,
+    AskingByCommand,
     ReceiptFiles,
     ResolvingByCommand,
     RevokingByCommand,
@@ -179,6 +180,7 @@ __all__ = [
     "ApprovingByCommand",
     "AskFirst",
     "AskedInVain",
+    "AskingByCommand",
     "AtTheSameMoment",
     "Authority",
     "BadArguments",

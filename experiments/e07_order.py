@@ -50,8 +50,8 @@ What this does not show
     by a person. One currency, no tax, and no price that changes between approval and receipt.
 
 Exercises
-    1. Let the supplier reject the order (`--reject`). Look at each transition of the money, not
-       only at the final zero.
+    1. Let the supplier reject the order. Write down each transition of the money, not only the
+       final zero; `experiments/tests/case_exercises.py` works it.
     2. Lower the ceiling to 1000 after the approval. Which refusal keeps the order from leaving?
     3. Hand in the receipt by `python3 -m reconcile resolve-order` instead of asking.
 

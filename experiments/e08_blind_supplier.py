@@ -42,9 +42,11 @@ What this does not show
     How a person finds out. The library says what to ask, keeps the money, and waits.
 
 Exercises
-    1. Declare `resend_same` in the policy of this supplier although it is not true. What happens?
+    1. Declare `resend_same`, `identity_scope` and `identity_retention_ms` in the policy of this
+       supplier, although none is true. The lab stops the run: what did it find, and in which file?
     2. Which line of `python3 -m reconcile status` tells the operator that nobody else will act?
-    3. Let the receipt that is handed in say "rejected". Follow the money.
+    3. Let the receipt that is handed in say "rejected", with no effect. The lab stops the run
+       again. Who lied, and what happened to the money?
 
 Words
     guarantee, identity, operator, reference, revocation
@@ -171,8 +173,8 @@ def line(result: dict[str, Any]) -> str:
     """The result in one line."""
     later = result["a year later"]
     return (
-        f"sent {result['sends at the supplier']} time; resending and renewing are "
-        f"{result['resend']}; revoked, cancelled and a year later it is {later['state']} with "
+        f"sent {result['sends at the supplier']} time; resending is {result['resend']}, renewing "
+        f"{result['renew']}; revoked, cancelled and a year later it is {later['state']} with "
         f"{later['money']['reserved']} held; a receipt that a person hands in makes it "
         f"{result['handed in']}; the same request again makes "
         f"{result['twin']['same identity again']['effects']} orders"

@@ -23,7 +23,7 @@ Predict
        (b) Perhaps.
     2. The approval expired before the order left. Where is the money?
        (a) Free. *Misconception: a date decides.*
-       (b) Held, until a person revokes or renews.
+       (b) Held, until a person approves it anew or revokes it.
     3. A manager left the company after approving. The order leaves an hour later.
        (a) It was approved, so it goes. *Misconception: approved once is approved.*
        (b) It is refused: who may approve is asked when it leaves.
@@ -32,8 +32,9 @@ Run
     python3 run_experiment.py e09_authority
 
 Read
-    1. `reconcile/rules/admission.py` `authority_stands` lists what is asked when it leaves.
-    2. `reconcile/rules/admission.py` `renew` keeps identity, digest and reservation.
+    1. `reconcile/rules/admission.py` `admission_rechecks_authority` asks for the lease, and
+       `authority_stands` in the same file for the rest, when it leaves.
+    2. `reconcile/flows/orders.py` `renew` adds an approval and touches nothing else.
     3. `reconcile/rules/admission.py` `in_time` says when revoking ends an order.
     4. `reconcile/flows/work.py` `cancel` withdraws drafts, and nothing that may have left.
 

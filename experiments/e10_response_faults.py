@@ -6,13 +6,13 @@ Incident
     409 was read as "declined", and the money was freed. All three orders existed.
 
 Observable result
-    `faults` has a row for each fault: the order stands at the supplier, and is unknown with its
-    money held until a lookup confirms it with one send. That holds for all of them:
-    `summary.unknown with the money held` = 12 of `summary.faults` = 12, and
-    `summary.confirmed by one lookup` = 11. The last is a conflict because the identity carries
-    another proposal: `mismatch.after the lookup` = "unknown". Only a refused connection is known
-    never to have left: `refused connection.outcome` = "prepared", with `refused connection.held` =
-    1500.
+    `summary.faults` = 12 answers break, each in its own way, and leave the order unknown with its
+    money held: `summary.unknown with the money held` = 12. One lookup each confirms
+    `summary.confirmed by one lookup` = 11 of them, with one send. The last is the `mismatch`,
+    where somebody else used our identity for another proposal:
+    `mismatch.after the lookup` = "unknown". Of all faults of a connection, only a refused one is
+    known never to have left: `refused connection.outcome` = "prepared", with
+    `refused connection.held` = 1500.
 
 Predict
     1. The supplier answers 409. What became of the order?
@@ -33,14 +33,15 @@ Run
 Read
     1. `receiver/misreplies.py` `MISREPLIES` has each fault by its name.
     2. `reconcile/flows/http_receiver.py` `HttpReceiver` greets the account, sends once, and takes
-       nothing but a receipt for one.
+       nothing but a receipt for one; `reconcile/rules/receipts.py` `receipt_answers` asks whose it
+       is.
     3. `reconcile/flows/sender.py` `_send` says how a call went, and nothing of the effect.
     4. `reconcile/rules/sending.py` `never_sent` is the only way back.
 
 Break it
-    One unsafe twin trusts the green status: `twin.green status.state` = "confirmed" with
-    `twin.green status.effects` = 0 orders of ours. The other takes a conflict for a no and frees
-    the money of an order that exists: `twin.conflict is failure.effects` = 1.
+    One unsafe twin trusts the green status of a reply that declines: `twin.green status.state` =
+    "confirmed" with `twin.green status.effects` = 0 orders of ours. The other takes a conflict for
+    a no and frees the money of an order that exists: `twin.conflict is failure.effects` = 1.
 
 What this does not show
     Loopback on one host. No partition, no TLS, no proxy between, no HTTP/2; packets are not lost.
@@ -206,7 +207,7 @@ def green_status(lab: Lab) -> dict[str, Any]:
             status = put(trade.supplier.url, look(ledger, order_id))
         if status == 200:
             unsafe.flip_state(trade.scene.sender, order_id, "confirmed")
-        return judged(trade, order_id)
+        return judged(trade)
 
 
 def conflict_is_failure(lab: Lab) -> dict[str, Any]:
@@ -218,10 +219,10 @@ def conflict_is_failure(lab: Lab) -> dict[str, Any]:
             status = put(trade.supplier.url, look(ledger, order_id))
         if status == 409:
             unsafe.release(trade.scene.sender, order_id)
-        return judged(trade, order_id)
+        return judged(trade)
 
 
-def judged(trade: Shop, order_id: str) -> dict[str, Any]:
+def judged(trade: Shop) -> dict[str, Any]:
     """What a twin left in both files, and what the oracle says of that."""
     return {
         "state": trade.scene.states()["order"],

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reconcile import (
@@ -20,6 +20,7 @@ from reconcile import (
     look,
 )
 from reconcile.flows import orders, shop, work
+from reconcile.rules import errors
 
 HOUR_MS = 3600 * 1000
 
@@ -37,7 +38,8 @@ def buy_vanilla(store: Path, supplier: Receiver, tubs: int) -> str:
             )
             dispatch(ledger, order.operation_id, supplier, claim=claim)
         if look(ledger, order.operation_id).state is State.UNKNOWN:  # ask; never order anew
-            inquire(ledger, order.operation_id, supplier)
+            with suppress(errors.NoReply, errors.NotSent):  # no answer says nothing
+                inquire(ledger, order.operation_id, supplier)
         work.release(ledger, claim)
         state, money = look(ledger, order.operation_id).state, shop.budget(ledger, "GBP")
     return f"{state.value}; {money.reserved} reserved, {money.spent} spent"
@@ -67,13 +69,20 @@ def supplier(file: Path, *words: str) -> Iterator[Receiver]:
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
         policy = EffectPolicy(
-            resend_same=True, stored_receipt=True, identity_retention_ms=24 * HOUR_MS
+            name="supplier by HTTP",
+            stored_receipt=True,
+            resend_same=True,
+            identity_scope="account",
+            identity_retention_ms=24 * HOUR_MS,
         )
         yield HttpReceiver(url, identity="lucy-local", policy=policy)
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("python3 -m experiments.first_order FOLDER, in the folder of this project")
     folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
     open_shop(folder / "store.db")
     with supplier(folder / "supplier.db", "--drop-first-response") as lucy:
         print(buy_vanilla(folder / "store.db", lucy, 6))

@@ -38,7 +38,10 @@ def supplier(file: Path, *words: str) -> Receiver:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("python3 -m experiments.first_use FOLDER, in the folder of this project")
     folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
     loses_the_receipt = supplier(folder / "receiver.db", "--crash", "after_commit")
     print(order_vanilla(folder / "sender.db", loses_the_receipt, 6))
     print(f"look into it: python3 -m reconcile status {folder / 'sender.db'}")

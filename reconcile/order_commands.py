@@ -11,7 +11,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from . import order_report
-from .flows import orders, recovery, settlement
+from .flows import inquiry, orders, recovery, settlement
 from .flows.http_receiver import HttpReceiver
 from .flows.receivers import UnavailableReceiver
 from .ledger import views
@@ -69,6 +69,17 @@ def resolve_order(given: Namespace, busy_ms: int) -> str:
         return order_report.resolved(done, order, now_ms=ledger.now_ms())
 
 
+def inquire(given: Namespace, busy_ms: int) -> str:
+    """Ask a keyed supplier for its stored receipt, and settle by it."""
+    with _writing(given.file, busy_ms) as ledger:
+        before = views.look(ledger, given.operation)
+        supplier = HttpReceiver(
+            given.url, identity=before.target, epoch=before.epoch, policy=before.policy
+        )
+        found = inquiry.inquire(ledger, given.operation, supplier)
+        return order_report.asked(before, found, now_ms=ledger.now_ms())
+
+
 def diagnose(given: Namespace, busy_ms: int) -> str:
     """Lay the ledger beside the supplier's account and say what does not agree. Writes nothing."""
     supplier = HttpReceiver(given.url, identity=given.supplier)
@@ -92,6 +103,7 @@ def _writing(path: str, busy_ms: int) -> Ledger:
 def read_receipt(path: str) -> Receipt:
     """The receipt in a file: one JSON object with exactly the fields of a receipt.
 
+    It may stand in the reply that brought it, as a lookup gives it.
     Raises Malformed, naming the place, if it is anything else; StorageFailed if it cannot be read.
     """
     try:
@@ -105,6 +117,8 @@ def read_receipt(path: str) -> Receipt:
         found = json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise Malformed(path, f"is no JSON text in UTF-8: {error}") from error
+    if isinstance(found, dict) and set(found) == {"reply", "receipt"}:  # as it came by HTTP
+        found = found["receipt"]
     return receipt_from(found)
 
 

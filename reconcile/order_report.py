@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from .flows.orders import Revocation
 from .ledger.decisions import Decision
-from .rules import admission, sending
-from .rules.diagnosis import Diagnosis, Finding
-from .rules.errors import ReconcileError
+from .rules import sending
+from .rules.diagnosis import Advice, Diagnosis, Finding
 from .rules.operation import Operation
 from .rules.order import Basis, Order
 from .rules.states import FINAL, State
@@ -83,8 +82,8 @@ def needs(operation: Operation, *, now_ms: int | None = None) -> str:
     if operation.paused is not None:
         return "needed: a paused store sends nothing and settles nothing; call a person"
     if operation.state is State.PREPARED:
-        why = None if now_ms is None else _why_not_sent(operation, now_ms)
-        return "not needed" if why is None else f"needed: {why}"
+        why = None if now_ms is None else sending.why_not_dispatch(operation, now_ms)
+        return "not needed" if why is None else f"needed: {plain(why)}"
     if operation.state not in (State.UNKNOWN, State.PENDING):
         return "needed: a person decides about it"
     by_hand = "get a receipt from a person there and hand it in with resolve-order"
@@ -104,17 +103,6 @@ def _forgotten(operation: Operation, now_ms: int | None) -> bool:
     return now_ms >= first_ms + remembers_ms
 
 
-def _why_not_sent(operation: Operation, now_ms: int) -> str | None:
-    """The refusal that sending this draft would end in; None if it may be sent."""
-    try:
-        sending.nothing_was_seen(operation)
-        sending.no_new_while_unknown(operation.twin, distinct=operation.distinct)
-        admission.authority_stands(operation, now_ms)
-    except ReconcileError as error:
-        return plain(error)
-    return None
-
-
 def approved(operation: Operation, *, now_ms: int) -> str:
     """What an approval came to."""
     head = f"order {plain(operation.operation_id)}: approved\n"
@@ -122,6 +110,18 @@ def approved(operation: Operation, *, now_ms: int) -> str:
     next_step = again if operation.may_have_left else "dispatch it, under a claim of its work item"
     lines = [*order_lines(operation, now_ms=now_ms), *fields(("next", next_step))]
     return head + "\n".join(lines) + "\n"
+
+
+def asked(before: Operation, found: Operation, *, now_ms: int) -> str:
+    """What asking for the stored receipt came to."""
+    if found.asked_after == found.attempts and found.open_since_ms is not None:
+        says = "no receipt is stored there, which proves nothing; it stays as it is"
+    elif found.version == before.version:
+        says = "a receipt came and was kept; nothing moved"
+    else:
+        says = f"a receipt came: it was {before.state.value}, and is {found.state.value}"
+    head = f"operation {plain(found.operation_id)}: {says}\n"
+    return head + "\n".join(order_lines(found, now_ms=now_ms)) + "\n"
 
 
 def revoked(done: Revocation, *, now_ms: int) -> str:
@@ -173,13 +173,18 @@ def diagnosis(
         )
         if operation is not None:
             lines += order_lines(operation, now_ms=now_ms)
-        lines += fields(
-            ("known", advice.known),
-            ("not known", advice.not_known),
-            ("safe", _safe(finding, operation)),
-            ("ask", advice.ask),
-        )
+        lines += advice_lines(advice._replace(safe=_safe(finding, operation)))
     return "\n".join(lines) + "\n"
+
+
+def advice_lines(advice: Advice) -> list[str]:
+    """The four answers of a diagnosis, a line each."""
+    return fields(
+        ("known", advice.known),
+        ("not known", advice.not_known),
+        ("safe", advice.safe),
+        ("ask", advice.ask),
+    )
 
 
 def _here(operation: Operation | None) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from . import order_report
 from .ledger.views import Entry
 from .rules.actions import Action, next_actions
+from .rules.diagnosis import Diagnosis
 from .rules.errors import Malformed
 from .rules.money import Budget
 from .rules.operation import Operation
@@ -54,6 +55,11 @@ ACTION_SAYS: dict[Action, str] = {
     Action.START_NEW: "another need is a new operation in a work item of its own",
 }
 
+ASK_SAYS = (
+    "ask {target} for its stored receipt with inquire, which settles by it; none proves nothing"
+)
+"""What QUERY is where the receiver keeps one receipt for each identity."""
+
 VERDICT_NEXT: dict[Verdict, str] = {
     Verdict.DUPLICATE_MATCHES: "Keep it with observe and call a person. Do not submit again, and "
     "compensate none of the rows on a guess.",
@@ -77,8 +83,9 @@ def status(
     now_ms: int,
     paused: str | None = None,
     budgets: Sequence[Budget] = (),
+    drafts: Sequence[Operation] = (),
 ) -> str:
-    """How many operations stand in each state, the money, then every open question in order."""
+    """How many operations stand in each state, the money, every open question, every draft."""
     lines = order_report.pause(paused)
     lines.append(f"operations: {sum(counts.values())}")
     known = [state.value for state in State]
@@ -88,7 +95,7 @@ def status(
     for held in budgets:
         lines.append(
             f"money in {plain(held.currency)}: {held.reserved} reserved, {held.spent} spent, "
-            f"{held.written_off} written off, of {held.ceiling}"
+            f"{held.written_off} written off, of {held.ceiling} (minor units)"
         )
     lines.append(f"open questions: {len(opened)}")
     for operation in opened:
@@ -101,6 +108,12 @@ def status(
             ("since", _since(operation.open_since_ms, now_ms)),
             ("why open", _why_open(operation)),
         )
+        lines += order_report.order_lines(operation, now_ms=now_ms)
+        lines += _allowed(operation, now_ms)
+    lines += [f"drafts of orders: {len(drafts)}"] if drafts else []
+    for operation in drafts:
+        lines += ["", f"operation {plain(operation.operation_id)}"]
+        lines += fields(("work", plain(operation.work_id)), ("digest", plain(operation.digest)))
         lines += order_report.order_lines(operation, now_ms=now_ms)
         lines += _allowed(operation, now_ms)
     return "\n".join(lines) + "\n"
@@ -135,9 +148,9 @@ def show(operation: Operation, entries: Sequence[Entry], *, now_ms: int) -> str:
 
 
 def explain(name: str) -> str:
-    """What a verdict proves, or what a state says, and what to do next.
+    """What a verdict proves, what a state says, or what a diagnosis means, and what to do next.
 
-    Raises Malformed, naming the nearest right name, if there is no such verdict or state.
+    Raises Malformed, naming the nearest right name, if there is none such.
     """
     wanted = name.strip().lower().replace("-", "_")
     for verdict in Verdict:
@@ -146,10 +159,14 @@ def explain(name: str) -> str:
     for state in State:
         if state.value == wanted:
             return _state(state)
-    verdicts, states = [v.value for v in Verdict], [s.value for s in State]
-    near = difflib.get_close_matches(wanted, verdicts + states, n=1)
+    for diagnosis in Diagnosis:
+        if diagnosis.value == wanted:
+            return _diagnosis(diagnosis)
+    verdicts = [verdict.value for verdict in Verdict]
+    others = [word.value for word in (*State, *Diagnosis)]
+    near = difflib.get_close_matches(wanted, verdicts + others, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the verdicts are {', '.join(verdicts)}"
-    raise Malformed("verdict", f"{name!r} names no verdict and no state; {hint}")
+    raise Malformed("verdict", f"{name!r} names no verdict, state or diagnosis; {hint}")
 
 
 def _since(first_ms: int | None, now_ms: int) -> str:
@@ -180,7 +197,10 @@ def _allowed(operation: Operation, now_ms: int) -> list[str]:
         "version": operation.version,
         "effect_id": plain(operation.effect_id),
     }
-    lines = [f"    {action.value:<11}{ACTION_SAYS[action].format(**named)}" for action in actions]
+    says = ACTION_SAYS
+    if operation.policy.stored_receipt:
+        says = {**says, Action.QUERY: ASK_SAYS}
+    lines = [f"    {action.value:<11}{says[action].format(**named)}" for action in actions]
     return ["  allowed next", *lines]
 
 
@@ -203,6 +223,11 @@ def _verdict(verdict: Verdict) -> str:
         "\n".join([*head, *fields(("resolves", resolves), ("do next", VERDICT_NEXT[verdict]))])
         + "\n"
     )
+
+
+def _diagnosis(diagnosis: Diagnosis) -> str:
+    head = f"diagnosis {diagnosis.value}"
+    return "\n".join([head, *order_report.advice_lines(diagnosis.advice)]) + "\n"
 
 
 def _state(state: State) -> str:

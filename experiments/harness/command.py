@@ -20,7 +20,7 @@ from . import bench, compare, runner
 ABOUT = """\
 Run the experiments, on real processes and real SQLite files.
 
-  python3 run_experiment.py              run all; a line for each chapter, the claims it proves
+  python3 run_experiment.py              run all; a line for each chapter, and its claims
   python3 run_experiment.py NAME …       run some
   python3 run_experiment.py --check      run all and compare with results.json beside this file
   python3 run_experiment.py --show NAME  draw the four-lane sequence of a run
@@ -147,8 +147,8 @@ def results_of(names: list[str], keep: Path | None) -> dict[str, Any]:
 
 
 def told(name: str, result: dict[str, Any]) -> str:
-    """Two lines for one chapter: what was observed, and which claims that proves."""
-    return f"{name}: {runner.line_of(name, result)}\n    proves {', '.join(proved_by(name))}"
+    """Two lines for one chapter: what was observed, and which claims rest on it."""
+    return f"{name}: {runner.line_of(name, result)}\n    for claims {', '.join(proved_by(name))}"
 
 
 def known(name: str) -> str:

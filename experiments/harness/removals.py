@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from reconcile.flows import http_receiver, recovery, sender, settlement
-from reconcile.ledger import decisions, schema, store
+from reconcile.flows import http_receiver, recovery, sender
+from reconcile.ledger import catalogue, decisions, schema, store
 from reconcile.ledger.tx import Tx
 from reconcile.rules import (
     admission,
@@ -181,7 +181,9 @@ REMOVALS: dict[str, Removal] = {
     "any digest is approved": removing(admission, "same_digest", _nothing),
     "revoking is always in time": removing(admission, "in_time", lambda _: True),
     "unknown-holds-money": removing(money, "MONEY", {**money.MONEY, State.UNKNOWN: "release"}),
-    "anything may be delivered": removing(settlement, "may_be_delivered", _nothing),
+    "a delivery is known by nothing": both(
+        removing(catalogue, "delivered", _nothing), removing(schema, "seal", _nothing)
+    ),
     "an account is read as empty": removing(recovery, "_listing", lambda _: ()),
     "a lower layer sends again": removing(http_receiver.HttpReceiver, "send", _send_twice),
     "compensation-is-bound": removing(bindings, "compensation_is_bound", _nothing),

@@ -337,7 +337,8 @@ class TheRestoredStore(CopyCase):
             seen = replace(look(ledger, order.operation_id), paused=None)
             with self.assertRaises(errors.EffectSeen):
                 sending.announce(seen, **at)
-            self.assertFalse(sending.may_dispatch(seen, ledger.now_ms()))
+            refusal = sending.why_not_dispatch(seen, ledger.now_ms())
+            self.assertIsInstance(refusal, errors.EffectSeen)
         self.scene.sender.unlink()
         again = copies.restore(self.kept, self.folder / "again.db")
         with self.ledger(again) as ledger:

@@ -388,13 +388,16 @@ class ReceiptsAndSnapshots(LabCase):
         )
         self.assertEqual(CONCLUSIVE, ("accepted", "rejected", "failed"))
         for status in OUTCOME_OF:
-            self.assertEqual(receipt(status=status).status, status)
+            named = None if status == "rejected" else "e1"
+            self.assertEqual(receipt(status=status, effect_id=named).status, status)
         for status in ("Accepted", "accepted ", "ok", "unknown", "closed", "timeout", "succeeded"):
             with self.assertRaises(Malformed) as caught:
                 receipt(status=status)
             self.assertEqual(caught.exception.place, "receipt.status")
         with self.assertRaises(Malformed):
             receipt(status="accepted", effect_id=None)
+        with self.assertRaises(Malformed):  # it would free money over an effect that it names
+            receipt(status="rejected", effect_id="e1")
 
     def test_the_direct_reply_of_our_single_send_confirms(self) -> None:
         """E13: by a real process; the receipt stands in the same commit as the decision."""

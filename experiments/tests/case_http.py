@@ -264,6 +264,13 @@ class AgainstAnyServer(SupplierCase):
             ):
                 server.receiver().listing()
 
+    def test_a_connection_that_was_closed_after_the_greeting_is_not_made_anew(self) -> None:
+        """O20, C44: no second connection, and not one byte of the order on any."""
+        closing = reply(GREETING).replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
+        with Scripted([closing]) as server, self.assertRaises(NoReply):
+            server.receiver().send(QUERY)
+        self.assertEqual((len(server.heard), server.connections), (1, 1))
+
     def test_an_interrupt_passes_on_and_leaves_no_connection(self) -> None:
         """O15: Ctrl-C while the reply is waited for."""
         with (
@@ -306,11 +313,12 @@ class AgainstAnyServer(SupplierCase):
 
 class Scripted:
     """A server that gives these replies on one connection, one for each request it hears, and
-    then closes it; or drips bytes, without an end.
+    then closes it; or drips bytes, without an end. Other connections it closes at once.
     """
 
     def __init__(self, replies: list[bytes], *, drips: bytes = b"") -> None:
         self._replies, self._drips, self.heard = replies, drips, list[bytes]()
+        self.connections = 0
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._done = threading.Event()
@@ -320,13 +328,20 @@ class Scripted:
         return HttpReceiver(self.url, identity=IDENTITY, limit_s=limit_s)
 
     def _serve(self) -> None:
-        with suppress(OSError), self._socket.accept()[0] as connection:
-            for said in self._replies:
-                self.heard.append(whole_request(connection))
-                connection.sendall(said)
-            while self._drips and not self._done.wait(0.02):
-                connection.sendall(self._drips[:1])
-                self._drips = self._drips[1:] or b"a"
+        with suppress(OSError):
+            while True:
+                with self._socket.accept()[0] as connection, suppress(OSError):
+                    self.connections += 1
+                    if self.connections == 1:
+                        self._answer(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        for said in self._replies:
+            self.heard.append(whole_request(connection))
+            connection.sendall(said)
+        while self._drips and not self._done.wait(0.02):
+            connection.sendall(self._drips[:1])
+            self._drips = self._drips[1:] or b"a"
 
     def __enter__(self) -> Scripted:
         self._thread.start()

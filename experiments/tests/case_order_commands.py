@@ -58,6 +58,8 @@ from reconcile import __main__ as commands
 from reconcile.flows import shop, work
 from reconcile.ledger import operations
 from reconcile.ledger.copies import backup, restore
+from reconcile.order_commands import read_receipt
+from reconcile.rules.diagnosis import Diagnosis
 from reconcile.rules.identity import fields_of
 from reconcile.rules.order_errors import ApprovalRevoked
 
@@ -847,7 +849,7 @@ class WhatIsSaidOfOrders(OrderCommandCase):
                 self.assertEqual(said["sent"], "1 sending of 1 order")
                 parts = (
                     *("operations: 1\n", "unknown     1\n", "open questions: 1\n", says),
-                    *("money in GBP: 1500 reserved, 0 spent, 0 written off, of 2000\n",),
+                    "money in GBP: 1500 reserved, 0 spent, 0 written off, of 2000 (minor",
                     *("1 sending of 1 order", "1 sending may have reached lucy-local."),
                 )
                 self.told("status", one.scene.sender, says=parts)
@@ -1113,3 +1115,64 @@ class TheDiagnosis(LabCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class AskingByCommand(LabCase):
+    """`inquire`, and what explains a word: commands that help before anybody decides."""
+
+    def test_inquire_settles_by_the_stored_receipt_and_sends_no_order(self) -> None:
+        """O9, O14: found; then again, nothing moves; the supplier was sent one order."""
+        options = ("--drop-first-response",)
+        with trading(self.lab, options=options) as trade:
+            with trade.ledger() as ledger:
+                order_id, claim = trade.ready(ledger)
+                dispatch(ledger, order_id, trade.receiver(), claim=claim)
+            words = ("inquire", trade.scene.sender, order_id, f"--url={trade.supplier.url}")
+            status, out, err = main(*words)
+            self.assertEqual((status, err), (0, ""))
+            self.assertIn("a receipt came: it was unknown, and is confirmed", out)
+            self.assertIn("1500 GBP (minor units), spent", out)
+            self.assertIn("nothing moved", main(*words)[1])
+        asked = [request for request, _ in oracle.contacts(trade.scene.receiver_file)]
+        self.assertEqual(asked, ["apply", "lookup", "lookup"])
+
+    def test_inquire_that_finds_nothing_says_that_this_proves_nothing(self) -> None:
+        """O9, O10: the order stays unknown, and its money held."""
+        options = ("--drop-first-response", "--lookup-delay", "1000000000")
+        with trading(self.lab, options=options) as trade:
+            with trade.ledger() as ledger:
+                order_id, claim = trade.ready(ledger)
+                dispatch(ledger, order_id, trade.receiver(), claim=claim)
+            words = ("inquire", trade.scene.sender, order_id, f"--url={trade.supplier.url}")
+            self.assertIn("no receipt is stored there, which proves nothing", main(*words)[1])
+        self.assertEqual(trade.scene.states(), {"order": "unknown"})
+
+    def test_status_names_every_draft_with_the_digest_that_an_approval_needs(self) -> None:
+        """O5, O13: who is to approve finds the order without a query."""
+        with trading(self.lab) as trade:
+            with trade.ledger() as ledger:
+                draft = trade.draft(ledger, trade.claim(ledger))
+            said = main("status", trade.scene.sender)[1]
+        for part in ("drafts of orders: 1\n", draft.operation_id, draft.digest, "no approval"):
+            self.assertIn(part, said)
+
+    def test_every_diagnosis_is_explained_by_its_name(self) -> None:
+        """O16: the four answers, without a file."""
+        for diagnosis in Diagnosis:
+            status, out, _ = main("explain", diagnosis.value)
+            self.assertEqual(status, 0)
+            for answer_ in diagnosis.advice:
+                self.assertIn(answer_, out)
+
+    def test_a_receipt_is_read_as_its_reply_brought_it(self) -> None:
+        """O13: within its envelope, or alone."""
+        with trading(self.lab) as trade, trade.ledger() as ledger:
+            order_id, _ = trade.ready(ledger)
+            receipt = answer(look(ledger, order_id).query)
+            file = trade.scene.sender.with_name("reply.json")
+            for text in (
+                text_of(receipt),
+                f'{{"reply": "receipt", "receipt": {text_of(receipt)}}}',
+            ):
+                file.write_text(text, encoding="utf-8")
+                self.assertEqual(read_receipt(str(file)), receipt)

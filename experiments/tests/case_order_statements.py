@@ -230,7 +230,7 @@ class TheFailingStatementOfAnOrder(OrderCase):
         self.swept(lambda ledger, r: inquire(ledger, order.operation_id, r))
 
     def test_resolve_order_writes_receipt_decision_and_money_or_nothing(self) -> None:
-        """R4, O8: for a receipt that a person hands in, accepted and rejected."""
+        """O13, R4, O8: for a receipt that a person hands in, accepted and rejected."""
         order, _ = self.uncertain()
         for status, effect_id in (("accepted", f"{order.operation_id}#1"), ("failed", None)):
             receipt = says(order.query, status, effect_id)

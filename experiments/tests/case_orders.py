@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NoReturn
 from unittest import mock
 
-from experiments.harness import oracle
+from experiments.harness import oracle, unsafe
 from experiments.harness.supplier import IDENTITY, KEYED
 from experiments.tests.shop import (
     DAY_MS,
@@ -280,6 +280,11 @@ class NoNewWhileUnknown(ShopCase):
                     self.refuses(one, EquivalentUnresolved, one.propose, 2, claim=evening)
                 else:
                     one.propose(2, claim=evening)
+        one = self.open("conflict")
+        one.scene.unsafe = True  # no flow reaches it yet: it is brought there by hand
+        unsafe.flip_state(one.scene.sender, one.unknown(2).operation_id, "conflict")
+        evening = one.claimed("evening-work")
+        self.refuses(one, EquivalentUnresolved, one.propose, 2, claim=evening)
 
     def test_a_stored_order_keeps_the_policy_that_was_pinned(self) -> None:
         """O4: also when its supplier declares a newer one."""

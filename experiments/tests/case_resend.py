@@ -318,6 +318,14 @@ class MemoryOfKeys(ShopCase):
         one = self.open("undeclared", policy=remembers(None))
         self.assertFalse(self.tries(one, one.unknown()))
 
+    def test_without_a_declared_scope_of_identities_it_is_never_offered(self) -> None:
+        """O18: a memory of what nobody keeps apart is no memory."""
+        one = self.open("no scope", policy=replace(KEYED, identity_scope="none"))
+        order = one.unknown()
+        one.inquire(order)
+        self.assertNotIn(Action.RESEND, one.offers(order))
+        self.refuses(one, NoGuarantee, one.resend, order)
+
     def test_it_counts_from_the_first_send_and_not_from_the_latest(self) -> None:
         """C26, O18: the first at tick 0, the latest at tick 8."""
         one = self.open("first", policy=remembers(10))

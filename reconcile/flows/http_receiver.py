@@ -3,8 +3,8 @@
 No layer below the sender sends again, so four habits of HTTP clients are kept out: no proxy is
 asked, no redirect followed, no connection kept for later, and none made anew in silence. Before a
 request, on the same connection, the account is asked who it is: an order, a lookup or a listing
-reaches nobody else. And whatever a reply looks like, what went wrong after the greeting began
-proves nothing.
+reaches nobody else. Refused, or greeted by another account, the request provably never left;
+whatever else goes wrong, from the greeting on, proves nothing.
 """
 
 from __future__ import annotations

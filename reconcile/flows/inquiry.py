@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..ledger import attempts, operations
 from ..ledger.store import Ledger
 from ..rules import checks, contact, errors, sending
-from ..rules.evidence import Query, Receipt
+from ..rules.evidence import Receipt
 from ..rules.operation import Operation
 from ..rules.receipts import Origin
 from .receipts import settle
-from .receivers import Receiver, check_receiver
+from .receivers import Receiver, answer_of, check_receiver
 
 
 def inquire(ledger: Ledger, operation_id: str, receiver: Receiver) -> Operation:
@@ -30,7 +30,9 @@ def inquire(ledger: Ledger, operation_id: str, receiver: Receiver) -> Operation:
         operation = operations.read(tx, operation_id)
     contact.right_receiver(operation, receiver.identity, receiver.epoch)
 
-    receipt = _answer(receiver.identity, lookup, operation.query)
+    receipt: Receipt | None = answer_of(
+        receiver.identity, lambda: lookup(operation.query), Receipt, type(None)
+    )
 
     with ledger.transaction() as tx:
         now = operations.read(tx, operation_id)
@@ -38,16 +40,3 @@ def inquire(ledger: Ledger, operation_id: str, receiver: Receiver) -> Operation:
         if receipt is not None:
             settle(tx, now, receipt, Origin.LOOKUP, actor=sending.SENDER)
         return operations.read(tx, operation_id)
-
-
-def _answer(identity: str, lookup: object, query: Query) -> Receipt | None:
-    assert callable(lookup)
-    try:
-        receipt = lookup(query)
-    except errors.ReconcileError:
-        raise
-    except Exception as error:
-        raise errors.NoReply(identity, f"{type(error).__name__}: {error}") from error
-    if receipt is not None and type(receipt) is not Receipt:
-        raise errors.NoReply(identity, f"it returned a {type(receipt).__name__}, not a Receipt")
-    return receipt

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from ..rules import checks
 from ..rules.errors import Malformed, NoReply, NotSent, ReconcileError
@@ -93,19 +94,19 @@ class UnavailableReceiver:
         )
 
 
-def closing_read(receiver: Receiver, query: Query) -> Snapshot:
-    """Ask a receiver to close and read.
+def answer_of(identity: str, ask: Callable[[], object], *wanted: type) -> Any:
+    """What an adapter answered, which is of one of the wanted types exactly.
 
-    Raises NoReply for whatever goes wrong in an adapter; a refusal of this library passes on.
+    Raises NoReply for whatever goes wrong in the adapter, and for an answer of another type; a
+    refusal of this library passes on.
     """
     try:
-        snapshot = receiver.snapshot(query, close=True)
+        answer = ask()
     except ReconcileError:
         raise
     except Exception as error:
-        raise NoReply(receiver.identity, f"{type(error).__name__}: {error}") from error
-    if type(snapshot) is not Snapshot:
-        raise NoReply(
-            receiver.identity, f"it returned a {type(snapshot).__name__}, not a Snapshot"
-        )
-    return snapshot
+        raise NoReply(identity, f"{type(error).__name__}: {error}") from error
+    if type(answer) not in wanted:
+        names = " or ".join(kind.__name__ for kind in wanted)
+        raise NoReply(identity, f"it returned a {type(answer).__name__}, not a {names}")
+    return answer

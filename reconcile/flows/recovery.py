@@ -13,7 +13,7 @@ from ..rules.diagnosis import Diagnosis, Finding, diagnose
 from ..rules.evidence import Effect
 from ..rules.operation import Operation
 from ..rules.states import State
-from .receivers import Receiver, check_receiver
+from .receivers import Receiver, answer_of, check_receiver
 
 
 def compare(ledger: Ledger, receiver: Receiver) -> list[Finding]:
@@ -56,12 +56,7 @@ def _listing(receiver: Receiver) -> tuple[Effect, ...]:
     listing = getattr(receiver, "listing", None)
     if not callable(listing):
         raise errors.Malformed("receiver", "has no listing(): its account cannot be read")
-    try:
-        effects = tuple(listing())
-    except errors.ReconcileError:
-        raise
-    except Exception as error:
-        raise errors.NoReply(receiver.identity, f"{type(error).__name__}: {error}") from error
+    effects: tuple[Effect, ...] = answer_of(receiver.identity, listing, tuple)
     for at, effect in enumerate(effects):
         checks.instance(f"listing[{at}]", effect, Effect)
     return effects

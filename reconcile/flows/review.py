@@ -8,7 +8,7 @@ from ..ledger.store import Ledger
 from ..rules import checks, moves, sending
 from ..rules.evidence import Snapshot
 from ..rules.verdicts import Verdict, classify
-from .receivers import Receiver, check_receiver, closing_read
+from .receivers import Receiver, answer_of, check_receiver
 
 
 def observe(ledger: Ledger, operation_id: str, snapshot: Snapshot) -> Verdict:
@@ -53,7 +53,11 @@ def close(
         operation = operations.read(tx, operation_id)
         sending.close(operation, receiver.policy, receiver=receiver.identity, epoch=receiver.epoch)
         attempts.request_close(tx, operation, purpose=purpose, authorized_by=authorized_by)
-    return closing_read(receiver, operation.query)
+    query = operation.query
+    closed: Snapshot = answer_of(
+        receiver.identity, lambda: receiver.snapshot(query, close=True), Snapshot
+    )
+    return closed
 
 
 def reconcile(

@@ -57,7 +57,7 @@ def keep(
     if stored is not None:
         return int(stored[0])
     row = tx.execute(
-        "INSERT INTO receipt SELECT ?, count(*) + 1, ?, ?, ?, ?, ?, ? "
+        "INSERT INTO receipt SELECT ?, coalesce(max(received), 0) + 1, ?, ?, ?, ?, ?, ? "
         "FROM receipt WHERE operation = ? RETURNING received",
         (
             operation.number,
@@ -76,7 +76,8 @@ def keep(
 def asked(tx: Tx, operation: Operation, *, attempts: int, found: bool) -> None:
     """Write that the stored receipt was asked for, after so many sendings, and whether it came."""
     tx.execute(
-        "INSERT INTO lookup SELECT ?, count(*) + 1, ?, ?, ? FROM lookup WHERE operation = ?",
+        "INSERT INTO lookup SELECT ?, coalesce(max(asked), 0) + 1, ?, ?, ? "
+        "FROM lookup WHERE operation = ?",
         (operation.number, attempts, int(found), tx.now_ms, operation.number),
     )
 

@@ -126,7 +126,7 @@ _COLUMNS = "version, source, target, cause, actor, verdict, effect_id, decided_m
 def observe(tx: Tx, operation: Operation, snapshot: Snapshot, verdict: Verdict) -> None:
     """Keep a snapshot with its verdict. No state moves."""
     tx.execute(
-        "INSERT INTO observation SELECT ?, count(*) + 1, ?, ?, ? "
+        "INSERT INTO observation SELECT ?, coalesce(max(seen), 0) + 1, ?, ?, ? "
         "FROM observation WHERE operation = ?",
         (operation.number, verdict.value, snapshot.to_json(), tx.now_ms, operation.number),
     )

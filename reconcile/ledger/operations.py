@@ -38,8 +38,8 @@ _ALSO = {
     "AND t.transport = 'not_sent')",
     "first_sent_ms": "(SELECT min(t.announced_ms) FROM attempt t WHERE t.operation = o.number)",
     "close_requests": "(SELECT count(*) FROM close_request c WHERE c.operation = o.number)",
-    "asked_after": "(SELECT coalesce(max(l.attempts), 0) FROM lookup l "
-    "WHERE l.operation = o.number AND l.found = 0)",
+    "asked_after": "coalesce((SELECT l.attempts FROM lookup l "
+    "WHERE l.operation = o.number AND l.found = 0 ORDER BY l.asked DESC LIMIT 1), 0)",
     "open_since_ms": "(SELECT q.opened_ms FROM obligation q "
     "WHERE q.operation = o.number AND q.ended_ms IS NULL)",
     "effect_seen": "o.state = 'prepared' AND "

@@ -64,6 +64,8 @@ CREATE TABLE purchase (
     currency TEXT NOT NULL,
     amount INTEGER NOT NULL CHECK (typeof(amount) = 'integer' AND amount = quantity * unit_cost));
 
+CREATE INDEX operation_draft ON operation (work_id) WHERE state = 'prepared';
+
 -- One grant of authority for one exact proposal; the newest counts. Live while now < expires_ms.
 CREATE TABLE approval (
     operation INTEGER NOT NULL REFERENCES purchase,

@@ -35,9 +35,9 @@ class Ledger:
 
     `clock` gives UTC milliseconds. `factory` is the connection class. `busy_ms` bounds the wait
     for another process's transaction. With `must_exist` no ledger is made. `paused` says why the
-    store acts on nothing: it is a restored copy, or may be one; None: it is live. Raises
-    ForeignFile if the path holds something else, StorageFailed if it cannot be opened or made,
-    Busy if it stayed locked, Malformed if an argument is ill-typed.
+    store acted on nothing when it was opened: it is a restored copy, or may be one; None: it was
+    live. Raises ForeignFile if the path holds something else, StorageFailed if it cannot be opened
+    or made, Busy if it stayed locked, Malformed if an argument is ill-typed.
     """
 
     def __init__(

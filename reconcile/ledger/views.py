@@ -60,6 +60,19 @@ def budgets(ledger: Ledger) -> list[Budget]:
         return [reservations.budget(tx, currency) for (currency,) in names]
 
 
+def drafts(ledger: Ledger, *, limit: int = 100) -> list[Operation]:
+    """The orders that were not sent yet, in order of preparation, at most `limit` of them."""
+    checks.instance("ledger", ledger, Ledger)
+    checks.whole("limit", limit, least=1)
+    with ledger.reading() as tx:
+        rows = tx.execute(
+            "SELECT o.number FROM operation o JOIN purchase p ON p.operation = o.number "
+            "WHERE o.state = 'prepared' ORDER BY o.number LIMIT ?",
+            (limit,),
+        ).fetchall()
+        return operations.read_all(tx, [row[0] for row in rows])
+
+
 def history(ledger: Ledger, operation_id: str) -> list[Entry]:
     """What was written about one operation, oldest first.
 

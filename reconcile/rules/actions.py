@@ -7,7 +7,7 @@ from enum import Enum
 
 from . import checks
 from .operation import Operation
-from .sending import may_dispatch, may_resend
+from .sending import why_not_dispatch, why_not_resend
 from .states import ENDED_WITHOUT_EFFECT, FINAL, UNRESOLVED, State
 
 
@@ -36,7 +36,7 @@ DECISIONS = frozenset(
 class Transport(Enum):
     """How a call went. It says nothing about the effect."""
 
-    NOT_SENT = "not_sent"  # proved by the call itself: not one byte left
+    NOT_SENT = "not_sent"  # proved by the call itself: not one byte of the request left
     SENT = "sent"  # the request left and no receipt came back
     RESPONSE_RECEIVED = "response_received"  # something came back
     TRANSPORT_FAILED = "transport_failed"  # the call ended in an error, which proves nothing
@@ -68,7 +68,8 @@ def next_actions(operation: Operation, *, now_ms: int) -> tuple[Action, ...]:
     checks.whole("now_ms", now_ms)
     state = operation.state
     if state is State.PREPARED:
-        return (Action.DISPATCH if may_dispatch(operation, now_ms) else Action.ESCALATE,)
+        ready = why_not_dispatch(operation, now_ms) is None
+        return (Action.DISPATCH if ready else Action.ESCALATE,)
     if state in UNRESOLVED:
         # Only a closed snapshot resolves, and only a policy that declares closing lets one in.
         closes = operation.policy.can_close and operation.paused is None
@@ -76,7 +77,7 @@ def next_actions(operation: Operation, *, now_ms: int) -> tuple[Action, ...]:
         return tuple(
             action
             for action, offered in (
-                (Action.RESEND, may_resend(operation, now_ms)),
+                (Action.RESEND, why_not_resend(operation, now_ms) is None),
                 (Action.QUERY, True),
                 (Action.CLOSE, closes),
                 (Action.RECONCILE, reviewed),

@@ -75,12 +75,14 @@ def fits_allowance(operation: Operation) -> None:
 
 
 def authority_stands(operation: Operation, now_ms: int) -> None:
-    """Whether this order may be sent now, as far as authority and money go.
+    """Whether this may be sent now, as far as authority and money go: without money it may.
 
     Raises WorkCancelled, NoApproval, ApprovalRevoked, WrongDigest, ApprovalExpired, what
     `basis_holds` raises, or CeilingExceeded if it may not.
     """
-    order = order_of(operation)
+    order = operation.order
+    if order is None:
+        return
     not_cancelled(operation)
     if order.approval is None or not order.held:
         raise order_errors.NoApproval(operation.operation_id)
@@ -97,7 +99,7 @@ def authority_stands(operation: Operation, now_ms: int) -> None:
 def lease_outlasts(operation: Operation, lease: Lease | None) -> Lease:
     """The lease. Raises StaleClaim without a claim, LeaseTooShort if a call could outlive it."""
     if lease is None:
-        raise errors.StaleClaim(operation.work_id, "an order is sent under a claim of its work")
+        raise errors.StaleClaim(operation.work_id, "none was given, and an order needs one")
     left_ms = lease.expires_ms - lease.now_ms
     if left_ms <= lease.limit_ms:
         raise order_errors.LeaseTooShort(max(0, left_ms), lease.limit_ms)
@@ -112,16 +114,6 @@ def admission_rechecks_authority(operation: Operation, lease: Lease | None) -> N
     """
     if operation.order is not None:
         authority_stands(operation, lease_outlasts(operation, lease).now_ms)
-
-
-def may_still_send(operation: Operation, now_ms: int) -> bool:
-    """Whether authority, if it needs any, stands now."""
-    try:
-        if operation.order is not None:
-            authority_stands(operation, now_ms)
-    except errors.ReconcileError:
-        return False
-    return True
 
 
 # --- the guards ---------------------------------------------------------------------------------

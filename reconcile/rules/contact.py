@@ -33,7 +33,7 @@ def right_receiver(operation: Operation, receiver: str, epoch: int) -> None:
 def resend_is_declared(operation: Operation, present: EffectPolicy) -> None:
     """same-identity-only, the guarantee: raises NoGuarantee if either policy declares none."""
     for policy, which in ((operation.policy, "pinned"), (present, "present")):
-        if not policy.resend_same:
+        if not policy.resend_same or policy.identity_scope == "none":
             raise errors.NoGuarantee(which, policy.name)
 
 

@@ -121,8 +121,8 @@ class NoGuarantee(ReconcileError):
     """Raised if no declared guarantee makes the same identity, sent again, one effect."""
 
     says = (
-        "the {which} policy {policy!r} does not declare that the same identity sent again makes "
-        "no second effect: it is sent once; ask, or call a person"
+        "the {which} policy {policy!r} does not declare that identities are kept apart, and that "
+        "the same one sent again makes no second effect: it is sent once; ask, or call a person"
     )
 
     def __init__(self, which: str, policy: str) -> None:

@@ -114,8 +114,8 @@ class Receipt:
     """The receiver's statement about one operation, bound to its kind, payload and amended effect.
 
     `status` is one of accepted, rejected, failed, pending, partial. `effect_id` is the receiver's
-    own id, which an accepted receipt always has. Raises Malformed if a field is ill-typed or the
-    status is none of these.
+    own id, which an accepted receipt always has and a rejected one never. Raises Malformed if a
+    field is ill-typed or the status is none of these.
     """
 
     operation_id: str
@@ -139,6 +139,8 @@ class Receipt:
             )
         if self.status == "accepted" and self.effect_id is None:
             raise Malformed("receipt.effect_id", "an accepted receipt names its effect")
+        if self.status == "rejected" and self.effect_id is not None:
+            raise Malformed("receipt.effect_id", "a rejection that names an effect is none")
 
     @property
     def query(self) -> Query:
@@ -189,6 +191,7 @@ def _exactly(place: str, value: object, names: frozenset[str]) -> dict[str, Any]
     if not isinstance(value, dict):
         raise Malformed(place, f"needs an object, not {type(value).__name__}")
     if set(value) != names:
-        odd = sorted(map(str, set(value) ^ names))
-        raise Malformed(place, f"fields missing or not expected: {', '.join(odd)}")
+        missing = ", ".join(sorted(names - set(value))) or "none"
+        odd = ", ".join(sorted(map(str, set(value) - names))) or "none"
+        raise Malformed(place, f"fields that are missing: {missing}; not expected: {odd}")
     return value

@@ -152,8 +152,8 @@ class CeilingExceeded(ReconcileError):
     """Raised if spent, reserved and written-off money would pass the ceiling. In minor units."""
 
     says = (
-        "{pence} more would make {total} of {ceiling} {currency}: unknown and written-off money "
-        "counts; wait until an open order is settled, or raise the ceiling"
+        "with {pence} more, {total} of {ceiling} {currency} (minor units) would be reserved, "
+        "spent or written off; wait until an open order is settled, or raise the ceiling"
     )
 
     def __init__(self, pence: int, total: int, ceiling: int, currency: str) -> None:

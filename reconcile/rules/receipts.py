@@ -34,8 +34,11 @@ def receipt_speaks(operation: Operation, receipt: Receipt, origin: Origin) -> bo
     """Whether a receipt of this origin says what became of the effect, whatever was sent."""
     if not moves.own_effect(operation, receipt.effect_id):
         return False
-    single = origin is Origin.REPLY and operation.may_have_left == 1
-    return single or origin is Origin.OPERATOR or operation.policy.stored_receipt
+    if origin is Origin.REPLY:
+        return operation.may_have_left == 1 or operation.policy.stored_receipt
+    if origin is Origin.LOOKUP:
+        return operation.policy.stored_receipt
+    return origin is Origin.OPERATOR  # who comes by another way has no authority yet
 
 
 def settle(

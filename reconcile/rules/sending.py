@@ -82,24 +82,13 @@ def announce(
 ) -> Move:
     """announce-before-act: the move to commit before a request may leave.
 
-    Raises Paused, AlreadyAnnounced, EffectSeen, WrongReceiver, Unbound, EquivalentUnresolved, or
+    Raises Paused, AlreadyAnnounced, EffectSeen, Unbound, EquivalentUnresolved, WrongReceiver, or
     what `admission_rechecks_authority` raises for an order, if no request may leave.
     """
-    one_effect(operation)
-    nothing_was_seen(operation)
+    _may_leave(operation)
     contact.right_receiver(operation, receiver, epoch)
-    bindings.compensation_is_bound(operation)
-    no_new_while_unknown(operation.twin, distinct=operation.distinct)
     admission.admission_rechecks_authority(operation, lease)
     return move_of(operation, State.UNKNOWN, Cause.ANNOUNCED, SENDER)
-
-
-def may_dispatch(operation: Operation, now_ms: int) -> bool:
-    """Whether a prepared operation may be sent now: what `next_actions` offers."""
-    alone = operation.twin is None or operation.distinct
-    unseen = operation.paused is None and not operation.effect_seen
-    bound = bindings.is_bound(operation)
-    return unseen and alone and bound and admission.may_still_send(operation, now_ms)
 
 
 def resend(
@@ -113,22 +102,52 @@ def resend(
 ) -> None:
     """May the same identity be sent again? It moves nothing, so there is no move to return.
 
-    Raises Paused, WrongReceiver, Unbound, NoGuarantee, ResendRefused, or what
+    Raises Paused, Unbound, NoGuarantee, ResendRefused, WrongReceiver, or what
     `admission_rechecks_authority` raises for an order, if not.
     """
-    contact.restored_starts_paused(operation)
     contact.right_receiver(operation, receiver, epoch)
-    bindings.compensation_is_bound(operation)
-    same_identity_only(operation, present, now_ms)
+    _may_leave_again(operation, present, now_ms)
     admission.admission_rechecks_authority(operation, lease)
 
 
-def may_resend(operation: Operation, now_ms: int) -> bool:
-    """Whether the pinned policy and today's authority allow it: what `next_actions` offers."""
-    allowed = operation.paused is None and operation.policy.resend_same
-    in_force = _why_not_again(operation, operation.policy, now_ms) is None
-    bound = bindings.is_bound(operation)
-    return allowed and in_force and bound and admission.may_still_send(operation, now_ms)
+def _may_leave(operation: Operation) -> None:
+    contact.restored_starts_paused(operation)
+    one_effect(operation)
+    nothing_was_seen(operation)
+    bindings.compensation_is_bound(operation)
+    no_new_while_unknown(operation.twin, distinct=operation.distinct)
+
+
+def _may_leave_again(operation: Operation, present: EffectPolicy, now_ms: int) -> None:
+    contact.restored_starts_paused(operation)
+    bindings.compensation_is_bound(operation)
+    same_identity_only(operation, present, now_ms)
+
+
+# --- what may be offered: the same rules, without a receiver and a claim ------------------------
+
+
+def why_not_dispatch(operation: Operation, now_ms: int) -> errors.ReconcileError | None:
+    """The refusal that a first sending would end in now; None if it may leave."""
+    try:
+        _may_leave(operation)
+        admission.authority_stands(operation, now_ms)
+    except errors.ReconcileError as refusal:
+        return refusal
+    return None
+
+
+def why_not_resend(operation: Operation, now_ms: int) -> errors.ReconcileError | None:
+    """The refusal that a second sending would end in now, under the pinned policy; or None."""
+    try:
+        _may_leave_again(operation, operation.policy, now_ms)
+        admission.authority_stands(operation, now_ms)
+    except errors.ReconcileError as refusal:
+        return refusal
+    return None
+
+
+# --- the other guards ---------------------------------------------------------------------------
 
 
 def never_sent(operation: Operation) -> Move | None:
