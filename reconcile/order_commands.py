@@ -107,6 +107,8 @@ def read_receipt(path: str) -> Receipt:
     Raises Malformed, naming the place, if it is anything else; StorageFailed if it cannot be read.
     """
     try:
+        if not Path(path).is_file():
+            raise StorageFailed(path, "cannot be read: it is no file")
         with Path(path).open("rb") as file:
             text = file.read(LONGEST_FILE + 1)
     except (OSError, ValueError) as error:

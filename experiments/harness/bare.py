@@ -98,9 +98,7 @@ def play(
             send(values)
             continue
         execute(sql, *values).fetchall()
-        if sql.startswith("INSERT INTO attempt"):
-            execute("UPDATE store SET sends = sends + 1")
-        elif sql.startswith("INSERT INTO decision"):
+        if sql.startswith("INSERT INTO decision"):
             number, version, _, target, *_ = values[0]
             moved = "UPDATE operation SET state = ?, version = ? WHERE number = ?"
             execute(moved, (target, version, number))

@@ -14,11 +14,12 @@ from ..ledger import work as items
 from ..ledger.catalogue import Price
 from ..ledger.store import Ledger
 from ..ledger.tx import Tx
-from ..rules import admission, checks, contact, order_errors
+from ..rules import admission, checks, contact, order_errors, sending
 from ..rules.claim import Claim
 from ..rules.errors import IdentityTaken
 from ..rules.operation import DistinctNeed, Operation, Scope
 from ..rules.order import Basis
+from ..rules.states import State
 from .preparation import prepare_in
 from .receivers import Receiver, check_receiver
 
@@ -40,10 +41,11 @@ def propose(
     Another draft of the same work item and need is withdrawn, unless one of the two is a distinct
     need: it keeps no authority, and proposing it again returns it as revoked. The same proposal
     again returns the stored order. Raises StaleClaim, WorkCancelled, NoPrice, NoBudget,
-    EquivalentUnresolved, IdentityTaken, Paused, or Malformed, also for an amount beyond 64 bits.
+    EquivalentUnresolved, EffectSeen, IdentityTaken, Paused, or Malformed, also for an amount
+    beyond 64 bits.
     """
     checks.instance("ledger", ledger, Ledger)
-    check_receiver(supplier)
+    declared = check_receiver(supplier)
     checks.instance("claim", claim, Claim)
     checks.text("sku", sku)
     checks.whole("quantity", quantity, least=1)
@@ -51,15 +53,15 @@ def propose(
         held = claims.assert_current(tx, claim)
         if items.cancelled_by(tx, held.item) is not None:
             raise order_errors.WorkCancelled(held.item)
-        price = catalogue.price(tx, sku, supplier.identity)
+        price = catalogue.price(tx, sku, declared.identity)
         checks.whole("amount", quantity * price.unit_cost, least=1)
         reservations.budget(tx, price.currency)
         operation = prepare_in(
             tx,
-            supplier,
+            declared,
             work_id=held.item,
             kind=KIND,
-            payload=_payload(supplier, sku, quantity, price),
+            payload=_payload(declared.identity, sku, quantity, price),
             subject=sku,
             scope=scope,
             distinct_need=distinct_need,
@@ -74,19 +76,22 @@ def propose(
         return order
 
 
-def _payload(supplier: Receiver, sku: str, quantity: int, price: Price) -> dict[str, object]:
+def _payload(supplier: str, sku: str, quantity: int, price: Price) -> dict[str, object]:
     return {
         "sku": sku,
         "quantity": quantity,
         "unit_cost_pence": price.unit_cost,
-        "supplier": supplier.identity,
+        "supplier": supplier,
         "currency": price.currency,
     }
 
 
 def _supersede(tx: Tx, order: Operation, *, owner: str) -> None:
-    drafts = purchases.drafts(tx, work_id=order.work_id, sku=order.subject)
-    for old in admission.superseded_by(order, operations.read_all(tx, drafts)):
+    numbers = purchases.drafts(tx, work_id=order.work_id, sku=order.subject)
+    drafts = operations.read_all(tx, numbers)
+    for seen in drafts:
+        sending.nothing_was_seen(seen)  # whoever caused that effect, the need may be met
+    for old in admission.superseded_by(order, drafts):
         why = f"superseded by {order.operation_id}"
         decisions.record(tx, admission.withdraw(old, actor=owner, reason=why))
 
@@ -135,7 +140,7 @@ def renew(
     UnknownOperation, NoOrder, or what `admission.renew` raises.
     """
     _named(ledger, operation_id=operation_id, digest=digest, actor=actor)
-    check_receiver(supplier)
+    declared = check_receiver(supplier)
     checks.instance("basis", basis, Basis)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
@@ -144,9 +149,9 @@ def renew(
         admission.renew(
             operation,
             asked,
-            supplier.policy,
-            receiver=supplier.identity,
-            epoch=supplier.epoch,
+            declared.policy,
+            receiver=declared.identity,
+            epoch=declared.epoch,
         )
         approvals.add(tx, operation, asked)
         return operations.read(tx, operation_id)
@@ -180,7 +185,8 @@ def revoke(ledger: Ledger, operation_id: str, *, actor: str, reason: str) -> Rev
         if admission.in_time(operation):
             decisions.record(tx, admission.withdraw(operation, actor=actor, reason=reason))
         now = operations.read(tx, operation_id)
-    return Revocation(operation=now, in_time=not now.may_have_left)
+    in_time = now.state is State.REVOKED
+    return Revocation(operation=now, in_time=in_time)
 
 
 def _named(ledger: object, **words: object) -> None:

@@ -11,7 +11,7 @@ from ..rules import checks, errors, sending
 from ..rules.identity import operation_identity, payload_text, proposal_of
 from ..rules.operation import DistinctNeed, Operation, Scope
 from ..rules.states import State
-from .receivers import Receiver, check_receiver
+from .receivers import Declared, Receiver, check_receiver
 
 
 def prepare(
@@ -37,11 +37,11 @@ def prepare(
     another scope, or in another epoch.
     """
     checks.instance("ledger", ledger, Ledger)
-    check_receiver(receiver)
+    declared = check_receiver(receiver)
     with ledger.transaction() as tx:
         return prepare_in(
             tx,
-            receiver,
+            declared,
             work_id=work_id,
             kind=kind,
             payload=payload,
@@ -53,7 +53,7 @@ def prepare(
 
 def prepare_in(
     tx: Tx,
-    receiver: Receiver,
+    receiver: Declared,
     *,
     work_id: str,
     kind: str,

@@ -145,7 +145,8 @@ class ProcessReceiver:
                     process.wait(min(TIDY_S, max(0.0, deadline - time.monotonic())))
         finally:  # an interrupt, too, leaves no process behind
             _end_group(process)
-            self.last_exit = process.wait()
+            with suppress(subprocess.TimeoutExpired):  # it may be another user's by now
+                self.last_exit = process.wait(TIDY_S)
             if talk.ident is not None:  # None: no thread could be had
                 talk.join(LAST_S)
         return talk.line

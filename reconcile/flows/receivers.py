@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..rules import checks
 from ..rules.errors import Malformed, NoReply, NotSent, ReconcileError
@@ -39,16 +39,25 @@ class Receiver(Protocol):
         """Read every row of the operation. With `close`, close and read in one transaction."""
 
 
-def check_receiver(receiver: object) -> None:
-    """Raises Malformed, before any contact, if a value is no receiver."""
+class Declared(NamedTuple):
+    """What a receiver said of itself, read once: an adapter may say something else next time."""
+
+    identity: str
+    epoch: int
+    policy: EffectPolicy
+
+
+def check_receiver(receiver: object) -> Declared:
+    """What a receiver declares. Raises Malformed, before any contact, if it is no receiver."""
     for name in ("send", "snapshot"):
         if isinstance(receiver, type) or not callable(getattr(receiver, name, None)):
             raise Malformed("receiver", f"needs a receiver, with {name}(); it is {receiver!r}")
-    checks.text("receiver.identity", getattr(receiver, "identity", None))
-    checks.whole("receiver.epoch", getattr(receiver, "epoch", None), least=1)
+    identity = checks.text("receiver.identity", getattr(receiver, "identity", None))
+    epoch = checks.whole("receiver.epoch", getattr(receiver, "epoch", None), least=1)
     policy = getattr(receiver, "policy", None)
     if type(policy) is not EffectPolicy:  # a subclass could not be read again from the file
         raise Malformed("receiver.policy", f"needs an EffectPolicy, not {type(policy).__name__}")
+    return Declared(identity, epoch, policy)
 
 
 def limit_ms(receiver: object) -> int:
@@ -105,8 +114,16 @@ def answer_of(identity: str, ask: Callable[[], object], *wanted: type) -> Any:
     except ReconcileError:
         raise
     except Exception as error:
-        raise NoReply(identity, f"{type(error).__name__}: {error}") from error
+        raise NoReply(identity, words_of(error)) from error
     if type(answer) not in wanted:
         names = " or ".join(kind.__name__ for kind in wanted)
         raise NoReply(identity, f"it returned a {type(answer).__name__}, not a {names}")
     return answer
+
+
+def words_of(error: Exception) -> str:
+    """What an error of an adapter says, in words that can be kept; its name alone, if it fails."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # it cannot even say what it is
+        return type(error).__name__

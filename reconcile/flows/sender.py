@@ -9,11 +9,12 @@ from ..rules import checks, contact, errors, sending
 from ..rules.actions import ToolResult, Transport, tool_result
 from ..rules.claim import Claim
 from ..rules.evidence import Query, Receipt
+from ..rules.identity import fields_of
 from ..rules.operation import Operation
 from ..rules.order import Lease
 from ..rules.receipts import Origin
 from .receipts import settle, write
-from .receivers import Receiver, check_receiver, limit_ms
+from .receivers import Declared, Receiver, check_receiver, limit_ms
 
 
 def dispatch(
@@ -22,16 +23,19 @@ def dispatch(
     """Commit `unknown`, then send once; commit what came back.
 
     An order is sent under a live claim of its work item, and only while its authority and money
-    stand. An outcome that is not established is the value UNKNOWN, whatever the receiver raised
-    or however its process ended. Raises UnknownOperation, or what `sending.announce` raises,
-    before any contact, with nothing written; NotRecorded, with the receipt, if the file could not
-    take the end of the call. An interrupt passes on. In both cases the operation stays unknown.
+    stand; its receipt needs neither to settle. An outcome that is not established is the value
+    UNKNOWN, whatever the receiver raised or however its process ended. Raises UnknownOperation,
+    StaleClaim, what `sending.announce` raises, or Malformed if the receiver does not say by
+    `limit_s` how long an order's call may take, before any contact, with nothing written;
+    NotRecorded, with the receipt, if the file could not take the end of the call. An interrupt
+    passes on. In both cases the operation stays unknown.
     """
-    limit = _checked(ledger, operation_id, receiver, claim)
+    declared = _checked(ledger, operation_id, receiver, claim)
+    limit = 0 if claim is None else limit_ms(receiver)
     with ledger.transaction() as tx:
         operation, lease = _under_claim(tx, operation_id, claim, limit)
         move = sending.announce(
-            operation, receiver=receiver.identity, epoch=receiver.epoch, lease=lease
+            operation, receiver=declared.identity, epoch=declared.epoch, lease=lease
         )
         decisions.record(tx, move)
         attempt = attempts.start(tx, operation)
@@ -47,37 +51,37 @@ def resend(
     UnknownOperation, or what `sending.resend` raises, before any contact, with nothing written;
     NotRecorded as `dispatch` does.
     """
-    limit = _checked(ledger, operation_id, receiver, claim)
+    declared = _checked(ledger, operation_id, receiver, claim)
+    limit = limit_ms(receiver)  # a memory that ends needs a call that does
     with ledger.transaction() as tx:
         operation, lease = _under_claim(tx, operation_id, claim, limit)
         sending.resend(
             operation,
-            receiver.policy,
-            receiver=receiver.identity,
-            epoch=receiver.epoch,
-            now_ms=tx.now_ms,
+            declared.policy,
+            receiver=declared.identity,
+            epoch=declared.epoch,
+            until_ms=tx.now_ms + limit,
             lease=lease,
         )
         attempt = attempts.start(tx, operation)
     return _send_and_settle(ledger, operation, attempt, receiver)
 
 
-def _checked(ledger: object, operation_id: object, receiver: object, claim: object) -> int | None:
+def _checked(ledger: object, operation_id: object, receiver: object, claim: object) -> Declared:
     checks.instance("ledger", ledger, Ledger)
     checks.text("operation_id", operation_id)
-    check_receiver(receiver)
     if claim is not None:
         checks.instance("claim", claim, Claim)
-    return None if claim is None else limit_ms(receiver)
+    return check_receiver(receiver)
 
 
 def _under_claim(
-    tx: Tx, operation_id: str, claim: Claim | None, limit: int | None
+    tx: Tx, operation_id: str, claim: Claim | None, limit: int
 ) -> tuple[Operation, Lease | None]:
     """The operation, and how long its sender may still work on it, if that is asked."""
     operation = operations.read(tx, operation_id)
     contact.restored_starts_paused(operation)  # which every claim from before is stale by, too
-    if claim is None or limit is None:
+    if claim is None:
         return operation, None
     if (claim.what, claim.item) != (claims.WORK, operation.work_id):
         raise errors.StaleClaim(operation.work_id, f"this one is of {claim.what} {claim.item!r}")
@@ -109,11 +113,24 @@ def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None, 
     try:
         reply = receiver.send(query)
     except errors.NotSent as error:
-        return Transport.NOT_SENT, None, error.why
+        return Transport.NOT_SENT, None, _why(error)
     except errors.NoReply as error:
-        return Transport.TRANSPORT_FAILED, None, error.why
+        return Transport.TRANSPORT_FAILED, None, _why(error)
     except Exception as error:  # of whatever class: its text is anybody's, and is not kept
         return Transport.TRANSPORT_FAILED, None, type(error).__name__
     if reply is None:
         return Transport.SENT, None, None
-    return Transport.RESPONSE_RECEIVED, reply if type(reply) is Receipt else None, None
+    return Transport.RESPONSE_RECEIVED, _whole(reply), None
+
+
+def _whole(reply: object) -> Receipt | None:
+    """The reply, if it is a receipt that its own constructor lets pass."""
+    try:
+        return Receipt(**fields_of(reply)) if type(reply) is Receipt else None  # type: ignore[arg-type]
+    except Exception:  # an adapter made it past the constructor, or changed it since
+        return None
+
+
+def _why(error: errors.ReconcileError) -> str:
+    why = getattr(error, "why", None)  # of a subclass, which may have none
+    return why if isinstance(why, str) else type(error).__name__

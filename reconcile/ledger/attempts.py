@@ -18,7 +18,6 @@ def start(tx: Tx, operation: Operation) -> int:
         "INSERT INTO attempt (operation, attempt, announced_ms) VALUES (?, ?, ?)",
         (operation.number, attempt, tx.now_ms),
     )
-    tx.sends = tx.execute("SELECT incarnation, sends FROM store").fetchone()
     return attempt
 
 

@@ -9,10 +9,13 @@ that would act.
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..rules import errors
-from . import marker
+from . import marker, opening
 from .place import place_of
 from .store import Ledger
 from .tx import Tx
@@ -25,10 +28,11 @@ def backup(ledger: Ledger, to: str | os.PathLike[str]) -> Path:
     gone stands there, or if it cannot be written.
     """
     place = _free(to)
-    part = _copy(ledger, place)
-    with Ledger(part, clock=ledger.now_ms) as copy, copy.transaction() as tx:
-        _pause(tx, f"it is a backup of {ledger.path.name}")
-    return _named(part, place)
+    with _copied(ledger, place) as part:
+        with Ledger(part, clock=ledger.now_ms, must_exist=True) as copy, copy.transaction() as tx:
+            _pause(tx, f"it is a backup of {ledger.path.name}")
+        _named(part, place)
+    return place
 
 
 def restore(backup_file: str | os.PathLike[str], to: str | os.PathLike[str]) -> Path:
@@ -38,20 +42,22 @@ def restore(backup_file: str | os.PathLike[str], to: str | os.PathLike[str]) -> 
     ForeignFile if the backup is no ledger, or empty.
     """
     place = _free(to)
-    with Ledger(backup_file, must_exist=True) as source:  # only looking, SQLite would not copy
-        part = _copy(source, place)
-        name = source.path.name
-    known = marker.read(place)  # of the ledger that stood here, which may be gone
-    with Ledger(part) as copy, copy.transaction() as tx:
-        _pause(tx, f"it was restored from {name}")
-        before = tx.execute("SELECT incarnation, sends FROM store").fetchone()
-        incarnation = max(before[0], known[0] if known else 0) + 1
-        tx.execute("UPDATE store SET incarnation = ?", (incarnation,))
-    try:
-        marker.write(place, incarnation, before[1])
-    except OSError as error:
-        raise errors.StorageFailed(str(place), f"its marker: {error}") from error
-    return _named(part, place)
+    known = opening.marked(place)  # of the ledger that stood here, which may be gone
+    with (
+        Ledger(backup_file, must_exist=True) as source,  # only looking, SQLite would not copy
+        _copied(source, place) as part,
+    ):
+        with Ledger(part, must_exist=True) as copy, copy.transaction() as tx:
+            _pause(tx, f"it was restored from {source.path.name}")
+            incarnation, acts = tx.execute("SELECT incarnation, acts FROM store").fetchone()
+            incarnation = max(incarnation, known[0] if known else 0) + 1
+            tx.execute("UPDATE store SET incarnation = ?", (incarnation,))
+        try:
+            marker.write(place, incarnation, acts)
+        except OSError as error:
+            raise errors.StorageFailed(str(place), f"its marker: {error}") from error
+        _named(part, place)
+    return place
 
 
 def _free(to: str | os.PathLike[str]) -> Path:
@@ -65,33 +71,41 @@ def _free(to: str | os.PathLike[str]) -> Path:
     return place
 
 
-def _copy(ledger: Ledger, place: Path) -> Path:
-    part = _with(place, ".part")
-    _forget(part)  # one that a crash left
-    ledger.copy_into(part)
-    return part
+@contextmanager
+def _copied(ledger: Ledger, place: Path) -> Iterator[Path]:
+    """A copy under a name that nobody else has, gone with what is beside it in the end."""
+    try:
+        handle, name = tempfile.mkstemp(".part", f"{place.name}.", place.parent)
+        os.close(handle)
+    except OSError as error:
+        raise errors.StorageFailed(str(place), str(error)) from error
+    part = Path(name)
+    try:
+        ledger.copy_into(part)
+        yield part
+    finally:
+        for end in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                _with(part, end).unlink()
 
 
-def _named(part: Path, place: Path) -> Path:
+def _named(part: Path, place: Path) -> None:
+    """Give the copy its name, unless another program gave that to a file meanwhile."""
     if _with(part, "-wal").exists():  # what it says of itself is not in the file yet
         raise errors.StorageFailed(str(part), "is held open by another program: try again")
     try:
-        os.replace(part, place)
-    except OSError as error:
-        raise errors.StorageFailed(str(place), str(error)) from error
-    return place
+        os.link(part, place)
+    except FileExistsError as error:
+        raise errors.StorageFailed(str(place), "exists already: name a new file") from error
+    except OSError:  # no links in this file system: the check was made a moment ago
+        try:
+            os.replace(part, place)
+        except OSError as error:
+            raise errors.StorageFailed(str(place), str(error)) from error
 
 
 def _pause(tx: Tx, why: str) -> None:
     tx.execute("UPDATE store SET paused_why = ?", (why,))
-
-
-def _forget(part: Path) -> None:
-    try:
-        for end in ("", "-wal", "-shm"):
-            _with(part, end).unlink(missing_ok=True)
-    except OSError as error:
-        raise errors.StorageFailed(str(part), str(error)) from error
 
 
 def _with(path: Path, end: str) -> Path:

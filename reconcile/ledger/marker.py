@@ -1,12 +1,12 @@
 """The marker outside the file: how a restored store is told from a live one.
 
 Nothing inside a file can tell that the file is an old copy. So a small file beside it, which no
-backup of the ledger contains, says which incarnation lives here and how many requests it
-announced. A ledger that has no marker, or another one's, or announced fewer than its marker says,
-may be older than the world.
+backup of the ledger contains, says which incarnation lives here and how often it was written to. A
+ledger that has no marker, or another one's, or was written to less often than its marker says, may
+be older than the world.
 
-The marker is written just after the commit that announces. It may lag, if the process dies
-between, and then notices less; it is never ahead, so that it pauses no store that is live.
+The marker is written just after each commit. It may lag, if the process dies between, until the
+next write; it is never ahead, so that it pauses no store that is live.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ def beside(ledger: Path) -> Path:
 
 
 def read(ledger: Path) -> tuple[int, int] | None:
-    """Incarnation and announced requests; None if no marker can be read."""
-    with suppress(OSError, ValueError):
-        incarnation, sends = beside(ledger).read_bytes().split()
-        return int(incarnation), int(sends)
+    """Incarnation and count of writes; None if there is no marker, or none that makes sense.
+
+    Raises OSError if there is one and it cannot be read.
+    """
+    with suppress(FileNotFoundError, ValueError):
+        incarnation, acts = beside(ledger).read_bytes().split()
+        return int(incarnation), int(acts)
     return None
 
 
-def write(ledger: Path, incarnation: int, sends: int) -> None:
+def write(ledger: Path, incarnation: int, acts: int) -> None:
     """Make the marker, or put one number higher. Raises OSError if it cannot be written."""
-    line = b"%0*d %0*d\n" % (WIDTH, incarnation, WIDTH, sends)
+    line = b"%0*d %0*d\n" % (WIDTH, incarnation, WIDTH, acts)
     try:
         with open(beside(ledger), "r+b", buffering=0) as file:
             file.write(line)
@@ -43,16 +46,16 @@ def write(ledger: Path, incarnation: int, sends: int) -> None:
         beside(ledger).write_bytes(line)
 
 
-def raise_to(ledger: Path, incarnation: int, sends: int) -> None:
+def raise_to(ledger: Path, incarnation: int, acts: int) -> None:
     """Put the marker higher, if it is lower; one that cannot be written stays as it is."""
-    known = read(ledger)
-    if known is not None and known[0] == incarnation and known[1] < sends:
-        with suppress(OSError):
-            write(ledger, incarnation, sends)
+    with suppress(OSError):
+        known = read(ledger)
+        if known is not None and known[0] == incarnation and known[1] < acts:
+            write(ledger, incarnation, acts)
 
 
 def why_older(
-    ledger: Path, known: tuple[int, int] | None, incarnation: int, sends: int
+    ledger: Path, known: tuple[int, int] | None, incarnation: int, acts: int
 ) -> str | None:
     """Why a file that says this of itself may be older than the world; None if nothing says so.
 
@@ -62,6 +65,6 @@ def why_older(
         return f"its marker {beside(ledger).name} is not beside it: it was moved or restored"
     if known[0] != incarnation:
         return f"the marker beside it is of incarnation {known[0]}, the file of {incarnation}"
-    if known[1] > sends:
-        return f"{known[1]} requests were announced here, and this copy knows of {sends}"
+    if known[1] > acts:
+        return f"{known[1]} writes were made here, and this copy knows of {acts}"
     return None

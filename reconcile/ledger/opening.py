@@ -46,23 +46,40 @@ def use_wal(connection: sqlite3.Connection, path: Path, busy_ms: int) -> None:
 def mark_birth(path: Path) -> None:
     """Write the marker of a new file before its commit: without one it would look restored.
 
-    One that tells of requests, or of a restore, stays: the ledger that it is about is gone, and
-    this empty one is older than the world. Raises StorageFailed if it cannot be written.
+    One that tells of anything written, or of a restore, stays: the ledger that it is about is
+    gone, and this empty one is older than the world. Raises StorageFailed if it cannot be written.
     """
-    if marker.read(path) in (None, (1, 0)):
+    if marked(path) in (None, (1, 0)):
         try:
             marker.write(path, 1, 0)
         except OSError as error:
             raise errors.StorageFailed(str(path), f"its marker: {error}") from error
 
 
+def marked(path: Path) -> tuple[int, int] | None:
+    """What the marker of a ledger says; None if there is none.
+
+    Raises StorageFailed if it cannot be read just now: that must not look like its absence.
+    """
+    try:
+        return marker.read(path)
+    except OSError as error:
+        raise errors.StorageFailed(str(path), f"its marker: {error}") from error
+
+
 def why_paused(tx: Tx, path: Path, known: tuple[int, int] | None) -> str | None:
     """Why the store acts on nothing; None if it is live. `known` is what its marker says."""
-    row = tx.execute("SELECT incarnation, sends, paused_why FROM store").fetchone()
+    row = tx.execute("SELECT incarnation, acts, paused_why FROM store").fetchone()
     if row is None:
         raise errors.ForeignFile(str(path), "says nothing of itself: look at a backup")
-    incarnation, sends, paused_why = row
-    return paused_why or marker.why_older(path, known, incarnation, sends)
+    incarnation, acts, paused_why = row
+    return paused_why or marker.why_older(path, known, incarnation, acts)
+
+
+def catch_up(tx: Tx, path: Path) -> None:
+    """Put the marker of a live store where its file is: a process may have died in between."""
+    incarnation, acts = tx.execute("SELECT incarnation, acts FROM store").fetchone()
+    marker.raise_to(path, incarnation, acts)
 
 
 def pause(tx: Tx, why: str) -> None:

@@ -33,7 +33,7 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "operation": ("state", "version", "effect_id"),
     "attempt": ("transport", "said"),
     "obligation": ("due_ms", "ended_ms"),
-    "store": ("incarnation", "sends", "paused_why"),
+    "store": ("incarnation", "acts", "paused_why"),
     "work": ("cancelled_by", "reason", "cancelled_ms"),
     "claim": ("expires_ms",),
     "price": (),

@@ -9,7 +9,7 @@
 CREATE TABLE store (
     number INTEGER PRIMARY KEY CHECK (number = 1),
     incarnation INTEGER NOT NULL,     -- 1 at birth; one more with each restore
-    sends INTEGER NOT NULL,           -- how many requests were announced: a copy that has fewer is older
+    acts INTEGER NOT NULL,            -- how many transactions wrote to it: a copy with fewer is older
     paused_why TEXT);                 -- NULL: it is live
 
 -- The one table of moves, copied from rules/states.py by the library that made this file.
@@ -237,9 +237,6 @@ WHEN NEW.transport IS NOT NULL
   OR NOT EXISTS (SELECT 1 FROM operation WHERE number = NEW.operation AND state = 'unknown')
 BEGIN SELECT RAISE(ABORT, 'attempt: no request leaves before unknown is written'); END;
 
-CREATE TRIGGER attempt_is_counted AFTER INSERT ON attempt
-BEGIN UPDATE store SET sends = sends + 1; END;
-
 CREATE TRIGGER attempt_follows_no_close BEFORE INSERT ON attempt
 WHEN EXISTS (SELECT 1 FROM close_request WHERE operation = NEW.operation)
   OR EXISTS (SELECT 1 FROM store WHERE paused_why IS NOT NULL)
@@ -249,7 +246,7 @@ CREATE TRIGGER attempt_ends_once BEFORE UPDATE ON attempt WHEN OLD.transport IS 
 BEGIN SELECT RAISE(ABORT, 'attempt: how the call went is written once'); END;
 
 CREATE TRIGGER store_only_grows_older BEFORE UPDATE ON store
-WHEN NEW.incarnation < OLD.incarnation OR NEW.sends < OLD.sends
+WHEN NEW.incarnation < OLD.incarnation OR NEW.acts < OLD.acts
   OR (OLD.paused_why IS NOT NULL AND NEW.paused_why IS NULL)
 BEGIN SELECT RAISE(ABORT, 'store: its counts only rise, and nothing unpauses it'); END;
 

@@ -22,6 +22,7 @@ from .place import file_at, place_of
 from .tx import Tx
 
 SQLITE_FLOOR = (3, 35, 0)  # the first with RETURNING
+_COUNT = "UPDATE store SET acts = acts + 1 RETURNING incarnation, acts"
 LONGEST_WAIT_MS = 24 * 3600 * 1000
 
 
@@ -117,11 +118,13 @@ class Ledger:
             raise
 
     def _open(self) -> None:
-        known = marker.read(self.path)  # before the file: it can only be ahead of this
+        known = opening.marked(self.path)  # before the file: it can only be ahead of this
         with self._unit("BEGIN", "ROLLBACK", clock=lambda: 0) as tx:
             born = opening.is_ours(tx, self.path)
             if born:
                 self.paused = opening.why_paused(tx, self.path, known)
+                if self.paused is None and not self._looking:
+                    opening.catch_up(tx, self.path)
         execute = self._connection.execute
         if self._must_exist and not born:
             raise errors.ForeignFile(str(self.path), "is empty: it is no ledger yet")
@@ -136,7 +139,7 @@ class Ledger:
                 if not opening.is_ours(tx, self.path):  # else another process made it meanwhile
                     schema.create(tx)
                     opening.mark_birth(self.path)
-                self.paused = opening.why_paused(tx, self.path, marker.read(self.path))
+                self.paused = opening.why_paused(tx, self.path, opening.marked(self.path))
                 if self.paused is not None:
                     opening.pause(tx, self.paused)
 
@@ -152,7 +155,7 @@ class Ledger:
             raise errors.LedgerMisused(
                 f"{self.path} was opened for looking: open it with Ledger to change it"
             )
-        with self._unit("BEGIN IMMEDIATE", "COMMIT", clock=self._clock) as tx:
+        with self._unit("BEGIN IMMEDIATE", "COMMIT", clock=self._clock, counted=True) as tx:
             yield tx
 
     @contextmanager
@@ -162,24 +165,28 @@ class Ledger:
             yield tx
 
     @contextmanager
-    def _unit(self, begin: str, end: str, *, clock: Callable[[], int]) -> Iterator[Tx]:
+    def _unit(
+        self, begin: str, end: str, *, clock: Callable[[], int], counted: bool = False
+    ) -> Iterator[Tx]:
         self._still_ours()
         if self._inside:
             raise errors.LedgerMisused("a transaction is open in this ledger: they do not nest")
+        execute = self._connection.execute
         try:
-            now_ms = checks.whole("clock", clock())
             try:
                 self._inside = True
-                if (
-                    self._connection.in_transaction
-                ):  # an interrupt cut the end of the last one short
-                    self._connection.execute("ROLLBACK")
-                self._connection.execute(begin)
-                tx = Tx(self._connection, now_ms, self._policies, self.paused)
-                yield tx
-                self._connection.execute(end)
-                if tx.sends is not None:
-                    marker.raise_to(self.path, *tx.sends)
+                if self._connection.in_transaction:  # an interrupt cut the last one's end short
+                    execute("ROLLBACK")
+                execute(begin)
+                # Asked after the wait for the lock: a rule must not judge by a moment before it.
+                now_ms = checks.whole("clock", clock())
+                before = self._connection.total_changes
+                yield Tx(self._connection, now_ms, self._policies, self.paused)
+                wrote = self._connection.total_changes > before
+                acts = execute(_COUNT).fetchone() if counted and wrote else None
+                execute(end)
+                if acts is not None:
+                    marker.raise_to(self.path, *acts)
             except BaseException:
                 self._undo()
                 raise
@@ -187,6 +194,10 @@ class Ledger:
                 self._inside = False
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged file garbles error texts
             raise border.ours(error, self.path, self._busy_ms) from error
+        except OverflowError as error:
+            raise errors.Malformed(
+                "a number", "is beyond the 64 bits that a file holds"
+            ) from error
 
     def _still_ours(self) -> None:
         """Raises LedgerMisused in a forked child, StorageFailed if the file is another one now."""

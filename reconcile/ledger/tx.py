@@ -12,7 +12,7 @@ from ..rules.policy import EffectPolicy
 class Tx:
     """An open transaction: the only thing that executes SQL. Time stands still inside it."""
 
-    __slots__ = ("_connection", "now_ms", "paused", "policies", "sends")
+    __slots__ = ("_connection", "now_ms", "paused", "policies")
 
     def __init__(
         self,
@@ -23,7 +23,6 @@ class Tx:
     ) -> None:
         self._connection, self.now_ms, self.policies = connection, now_ms, policies
         self.paused = paused  # why this copy may be older than the world, where it only looks
-        self.sends: tuple[int, int] | None = None  # incarnation and sends, for the marker
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         """Run one statement. Raises LedgerMisused if SQLite ended the transaction by itself."""

@@ -167,8 +167,8 @@ def renew(
 
 
 def in_time(operation: Operation) -> bool:
-    """Whether nothing of it can have left, so that revoking it ends it."""
-    return operation.state is State.PREPARED and not operation.may_have_left
+    """Whether nothing of it can stand at its receiver, so that withdrawing it ends it."""
+    return operation.state is State.PREPARED and not operation.effect_seen
 
 
 def withdraw(operation: Operation, *, actor: str, reason: str) -> Move:

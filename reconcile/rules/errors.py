@@ -204,11 +204,11 @@ class Inconclusive(ReconcileError):
 
 
 class ContradictingReceipt(ReconcileError):
-    """Raised if a receipt contradicts what is recorded. The receipt was kept; nothing moved."""
+    """Raised if a receipt does not fit what is recorded. The receipt was kept; nothing moved."""
 
     says = (
-        "the receipt contradicts operation {operation_id} ({why}): it is kept, no state and no "
-        "money moved; call a person"
+        "the receipt settles nothing of operation {operation_id} ({why}): it is kept, no state "
+        "and no money moved; call a person"
     )
 
     def __init__(self, operation_id: str, why: str) -> None:
