@@ -29,18 +29,17 @@ def buy_vanilla(store: Path, supplier: Receiver, tubs: int) -> str:
     """Order once, however often this is called for the same tubs; what is known, in words."""
     with Ledger(store) as ledger:
         work.enqueue(ledger, "restock of Monday")
-        claim = work.claim(ledger, "restock of Monday", owner="worker 1")
-        order = orders.propose(ledger, supplier, claim=claim, sku="SKU-VANILLA", quantity=tubs)
-        if order.state is State.PREPARED:
-            until = ledger.now_ms() + HOUR_MS
-            orders.approve(
-                ledger, order.operation_id, digest=order.digest, actor="lucy", expires_ms=until
-            )
-            dispatch(ledger, order.operation_id, supplier, claim=claim)
-        if look(ledger, order.operation_id).state is State.UNKNOWN:  # ask; never order anew
-            with suppress(errors.NoReply, errors.NotSent):  # no answer says nothing
-                inquire(ledger, order.operation_id, supplier)
-        work.release(ledger, claim)
+        with work.holding(ledger, "restock of Monday", owner="worker 1") as claim:
+            order = orders.propose(ledger, supplier, claim=claim, sku="SKU-VANILLA", quantity=tubs)
+            if order.state is State.PREPARED:
+                until, digest = ledger.now_ms() + HOUR_MS, order.digest
+                orders.approve(
+                    ledger, order.operation_id, digest=digest, actor="lucy", expires_ms=until
+                )
+                dispatch(ledger, order.operation_id, supplier, claim=claim)
+            if look(ledger, order.operation_id).state is State.UNKNOWN:  # ask; never order anew
+                with suppress(errors.NoReply, errors.NotSent):  # no answer says nothing
+                    inquire(ledger, order.operation_id, supplier)
         state, money = look(ledger, order.operation_id).state, shop.budget(ledger, "GBP")
     return f"{state.value}; {money.reserved} reserved, {money.spent} spent"
 
@@ -85,5 +84,8 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     open_shop(folder / "store.db")
     with supplier(folder / "supplier.db", "--drop-first-response") as lucy:
-        print(buy_vanilla(folder / "store.db", lucy, 6))
+        try:
+            print(buy_vanilla(folder / "store.db", lucy, 6))
+        except errors.AlreadyClaimed as held:  # an earlier run was cut short, and may still send
+            print(held)
     print(f"look into it: python3 -m reconcile status {folder / 'store.db'}")

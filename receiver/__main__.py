@@ -57,7 +57,10 @@ def main(argv):
     if "--http" in argv:
         from . import supplier  # which costs more time to import than a trial takes
 
-        return supplier.main(argv, _write)
+        try:
+            return supplier.main(argv, _write)
+        except OSError:  # nobody reads where it is, so that nobody can ask it
+            return 2
     try:
         path, identity, points = _arguments(argv)
         if identity is not None:

@@ -18,9 +18,9 @@ PHRASES = {
 
 
 def is_text(value):
-    """Whether it is text, not empty, that UTF-8 can carry."""
+    """Whether it is text, not blank, that UTF-8 can carry."""
     try:
-        return isinstance(value, str) and bool(value) and bool(value.encode())
+        return isinstance(value, str) and bool(value.strip()) and bool(value.encode())
     except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
         return False
 

@@ -66,7 +66,7 @@ MAY_CHANGE = {
     "operation": {"state", "version", "effect_id"},
     "attempt": {"transport", "said"},
     "obligation": {"due_ms", "ended_ms"},
-    "store": {"incarnation", "sends", "paused_why"},
+    "store": {"incarnation", "acts", "paused_why"},
     "work": {"cancelled_by", "reason", "cancelled_ms"},
     "claim": {"expires_ms"},
     "approver": {"listed", "changed_ms"},
@@ -286,20 +286,6 @@ class EveryTriggerIsNeeded(LabCase):
             ):
                 with self.subTest(values), self.assertRaisesRegex(Exception, "CHECK"):
                     other.execute(row.replace("{}", values, 1) + "WHERE work_id = 'open'")
-
-    def test_an_announced_attempt_is_counted_in_the_same_statement(self) -> None:
-        """O19: by the count an older copy is told; without the trigger it would stand still."""
-        sends = "SELECT sends FROM store"
-        with plain(self.file) as other:
-            (before,) = other.execute(sends).fetchone()
-            self.assertEqual(other.execute("SELECT count(*) FROM attempt").fetchone(), (before,))
-            for more, drop in ((1, ""), (0, "attempt_is_counted")):
-                other.execute("BEGIN")
-                if drop:
-                    other.execute(f"DROP TRIGGER {drop}")
-                other.execute(_insert("attempt", "number, 2, 0, NULL, NULL", "open"))
-                self.assertEqual(other.execute(sends).fetchone(), (before + more,))
-                other.execute("ROLLBACK")
 
     def test_a_need_that_was_declared_distinct_is_announced_beside_the_open_one(self) -> None:
         """O4: by name and reason; the trigger that refuses a second need asks for that."""
@@ -548,6 +534,24 @@ class Transactions(LabCase):
     def setUp(self) -> None:
         super().setUp()
         self.scene = self.lab.scene()
+
+    def test_the_moment_is_asked_for_after_the_wait_for_the_lock(self) -> None:
+        """O7, O18: a rule that judged by a moment before it would let through what has ended."""
+        happened: list[str] = []
+
+        class Telling(sqlite3.Connection):
+            def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+                happened.append(sql)
+                return super().execute(sql, *values)
+
+        def clock() -> int:
+            happened.append("clock")
+            return self.lab.clock()
+
+        with self.scene.ledger(factory=Telling, clock=clock) as ledger:
+            happened.clear()
+            with ledger.transaction():
+                self.assertEqual(happened, ["BEGIN IMMEDIATE", "clock"])
 
     def test_a_transaction_refuses_to_nest_and_the_outer_one_goes_on(self) -> None:
         """C15: the refusal of the inner one ends, commits and undoes nothing."""
@@ -1503,7 +1507,7 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
     "money_move_is_complete": (("INSERT INTO money_move VALUES ('unknown', 'release')",),),
     "store_only_grows_older": (
         ("UPDATE store SET incarnation = incarnation - 1",),
-        ("UPDATE store SET sends = sends - 1",),
+        ("UPDATE store SET acts = acts - 1",),
         (_PAUSES, "UPDATE store SET paused_why = NULL"),
     ),
     "operation_starts_prepared": (
@@ -1701,7 +1705,6 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
 MOVERS = {
     "decision_moves",
     "incident_raises_the_version",
-    "attempt_is_counted",
     "operation_moves_its_money",
 }
 """They refuse nothing: each has a test of its own that drops it."""

@@ -305,7 +305,8 @@ class TransportIsNotOutcome(LabCase):
                 self.assertEqual(seen.outcome.value, wanted)
                 self.assertIs(seen.transport, Transport.RESPONSE_RECEIVED)
                 self.assertIs(seen.authoritative, wanted in FINAL)
-                self.assertEqual(seen.receiver_reference, "there-1")
+                named = None if status == "rejected" else "there-1"
+                self.assertEqual(seen.receiver_reference, named)
                 self.assertEqual(len(open_questions(ledger)), int(wanted in UNRESOLVED))
                 self.assertEqual(look(ledger, operation.operation_id).version, 3)
                 with self.assertRaises(AlreadyAnnounced):
@@ -766,6 +767,35 @@ class RepliesThatPretend(LabCase):
             seen = dispatch(ledger, operation.operation_id, Pretends(scene.near()))
         self.assertEqual(seen.transport.value, "response_received")
         self.assertEqual(seen.outcome.value, "unknown")
+
+    def test_errors_and_receipts_that_are_hollow_say_how_the_call_went_and_no_more(self) -> None:
+        """A1, E13: subclasses without words, errors without text, a receipt past its checks."""
+
+        class Mute(Exception):
+            def __str__(self) -> str:
+                raise ValueError("nothing to say")
+
+        def wordless(kind: type[BaseException]) -> BaseException:
+            words = ("x", "y") if kind is errors.NoReply else ("x",)
+            error: BaseException = type("Wordless", (kind,), {})(*words)
+            vars(error).clear()
+            return error
+
+        hollow = object.__new__(Receipt)
+        for at, (says, transport) in enumerate(
+            (
+                (wordless(errors.NotSent), "not_sent"),
+                (wordless(errors.NoReply), "transport_failed"),
+                (Mute(), "transport_failed"),
+                (hollow, "response_received"),
+            )
+        ):
+            scene = self.lab.scene(f"hollow {at}")
+            with self.subTest(at), scene.ledger() as ledger:
+                operation = prepare(ledger, scene.near(), **ORDER)
+                seen = dispatch(ledger, operation.operation_id, Says(says))
+                self.assertEqual(seen.transport.value, transport)
+                self.assertIn(seen.outcome.value, ("prepared", "unknown"))
 
     def test_a_clock_that_breaks_after_the_send_loses_no_receipt(self) -> None:
         """A1, L2: the error carries what came back, and the operation stays unknown."""
@@ -1420,6 +1450,23 @@ class Raises:
         raise self._error
 
 
+class Says:
+    """A receiver that raises, or returns, this."""
+
+    identity, epoch, policy = IDENTITY, 1, POLICY
+
+    def __init__(self, says: Any) -> None:
+        self._says = says
+
+    def send(self, query: Query) -> Any:
+        if isinstance(self._says, BaseException):
+            raise self._says
+        return self._says
+
+    def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
+        raise NotImplementedError
+
+
 class Answers:
     """A receiver that gives what a function says. `first` is one that makes the effect before."""
 
@@ -1485,7 +1532,8 @@ class Meanwhile:
         if self._how == "response_received":
             if self._outcome is None:
                 return "no receipt at all"
-            return replace(receipt_for(query, self._status), effect_id=f"{query.operation_id}#1")
+            named = None if self._status == "rejected" else f"{query.operation_id}#1"
+            return replace(receipt_for(query, self._status), effect_id=named)
         return None
 
     def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
@@ -1557,7 +1605,7 @@ def receipt_for(query: Query, status: str) -> Receipt:
     return Receipt(
         operation_id=query.operation_id,
         status=status,
-        effect_id="there-1",
+        effect_id=None if status == "rejected" else "there-1",
         kind=query.kind,
         payload=query.payload,
         compensates=query.compensates,
@@ -1588,7 +1636,8 @@ def evidence_about(operation: Operation) -> list[tuple[str, Snapshot | Receipt]]
     for name, seen in found[:7]:
         assert isinstance(seen, Snapshot) and classify(seen).value == name, name
     for status in STATUS_LEADS_TO:
-        said = replace(receipt_for(operation.query, status), effect_id="op-1#1")
+        named = None if status == "rejected" else "op-1#1"
+        said = replace(receipt_for(operation.query, status), effect_id=named)
         found.append((status, said))
     other_receipt = replace(receipt_for(operation.query, "accepted"), effect_id="op-1#7")
     return [*found, ("accepted, another effect", other_receipt)]

@@ -60,6 +60,7 @@ from reconcile.ledger import operations
 from reconcile.ledger.copies import backup, restore
 from reconcile.order_commands import read_receipt
 from reconcile.rules.diagnosis import Diagnosis
+from reconcile.rules.errors import StorageFailed
 from reconcile.rules.identity import fields_of
 from reconcile.rules.order_errors import ApprovalRevoked
 
@@ -1163,6 +1164,16 @@ class AskingByCommand(LabCase):
             self.assertEqual(status, 0)
             for answer_ in diagnosis.advice:
                 self.assertIn(answer_, out)
+
+    def test_a_receipt_that_is_no_file_is_refused_and_not_waited_for(self) -> None:
+        """O13: a pipe without a writer would be waited for all night."""
+        folder = self.lab.scene().sender.parent
+        with self.assertRaises(StorageFailed):
+            read_receipt(str(folder))
+        if hasattr(os, "mkfifo"):
+            os.mkfifo(folder / "pipe")
+            with self.assertRaises(StorageFailed):
+                read_receipt(str(folder / "pipe"))
 
     def test_a_receipt_is_read_as_its_reply_brought_it(self) -> None:
         """O13: within its envelope, or alone."""

@@ -47,6 +47,7 @@ from reconcile import (
     resend,
 )
 from reconcile.flows import recovery, shop, work
+from reconcile.flows.orders import propose, revoke
 from reconcile.ledger import attempts
 from reconcile.rules.claim import LONGEST_LEASE_MS, Claim
 from reconcile.rules.diagnosis import Diagnosis, diagnose
@@ -734,6 +735,40 @@ class Admission(ShopCase):
         self.refuses(one, EffectSeen, one.dispatch, order)
         self.assertEqual(one.offers(order), (Action.ESCALATE,))
 
+    def test_a_draft_whose_effect_was_seen_is_neither_withdrawn_nor_superseded(self) -> None:
+        """O8, O11, C14: whoever caused it, its money stays held and a person decides."""
+        one = self.shop
+        one.scene.unsafe = True  # an effect stands that this ledger never announced
+        order = one.approved()
+        one.near.make(order.query)
+        one.inquire(order)
+        done = revoke(one.ledger, order.operation_id, actor="lucy", reason="too dear")
+        self.assertEqual((done.in_time, one.state(order)), (False, "prepared"))
+        self.refuses(one, EffectSeen, one.propose, 7)
+        work.cancel(one.ledger, one.claim.item, actor="lucy", reason="closed")
+        self.assertEqual((one.state(order), one.money()), ("prepared", (1500, 0, 0)))
+
+    def test_a_supplier_that_says_another_name_each_time_is_taken_at_its_first_word(self) -> None:
+        """O7, O9: price, target and proposal are of one supplier."""
+        one = self.shop
+        shop.set_price(one.ledger, SKU, supplier="bob", unit_cost=1, currency="GBP", set_by="lucy")
+        order = propose(one.ledger, Shifty(one.near), claim=one.claim, sku=SKU, quantity=6)
+        self.assertEqual((order.target, order.order and order.order.amount), ("bob", 6))
+        self.assertIn('"supplier":"bob"', order.payload)
+
+
+class Shifty:
+    """Gives another identity each time it is asked."""
+
+    def __init__(self, inner: Near) -> None:
+        self._inner, self._names = inner, iter(("bob", "lucy-local", "lucy-local", "lucy-local"))
+        self.epoch, self.policy, self.limit_s = inner.epoch, inner.policy, inner.limit_s
+        self.send, self.snapshot = inner.send, inner.snapshot
+
+    @property
+    def identity(self) -> str:
+        return next(self._names)
+
 
 class Deliveries(ShopCase):
     """Accepted is not delivered."""
@@ -926,6 +961,27 @@ class WorkAndLeases(ShopCase):
         self.assertIs(one.dispatch(order).outcome, State.CONFIRMED)
         self.assertEqual(seen, ["AlreadyAnnounced", "ResendRefused", "fault_before_receiver"])
         self.assertEqual(one.near.heard, [("send", order.operation_id)])
+
+    def test_a_clock_at_the_end_of_its_numbers_is_refused_by_name(self) -> None:
+        """O5, C17: what no file could hold is Malformed, and nothing is written."""
+        one = self.shop
+        one.clock.now_ms = 2**63 - 10
+        work.enqueue(one.ledger, "late-work")
+        self.refuses(one, Malformed, work.claim, one.ledger, "late-work", owner="w")
+
+    def test_a_claim_held_for_a_block_is_given_back_whatever_happens_in_it(self) -> None:
+        """O7: also when it ended meanwhile, or the block raised."""
+        one = self.shop
+        work.enqueue(one.ledger, "night-work")
+        with (
+            self.assertRaises(KeyboardInterrupt),
+            work.holding(one.ledger, "night-work", owner="w"),
+        ):
+            raise KeyboardInterrupt
+        with work.holding(one.ledger, "night-work", owner="w", lease_ms=1000):
+            one.clock.now_ms += 1000
+            again = work.claim(one.ledger, "night-work", owner="v")
+        work.release(one.ledger, again)
 
     def test_work_has_its_conditions(self) -> None:
         """C02: unknown and cancelled work is not claimed, nor for nothing or for two days."""

@@ -288,6 +288,11 @@ class MemoryOfKeys(ShopCase):
         self.assertLessEqual(one.effects().get(order.operation_id, 0), 1)
         return offered
 
+    def open(self, name: str, *, policy: EffectPolicy = KEYED) -> Shop:
+        one = super().open(name, policy=policy)
+        one.near.limit_s = 0.001  # the shortest call, so that the edges are those of the memory
+        return one
+
     def at(self, one: Shop, born_ms: int, ticks: float) -> None:
         one.clock.now_ms = born_ms + int(ticks * TICK_MS)
 
@@ -352,6 +357,18 @@ class MemoryOfKeys(ShopCase):
         one.clock.now_ms -= 1
         self.assertIs(one.resend(order).outcome, State.CONFIRMED)
         self.assertEqual(one.effects(), {order.operation_id: 1})
+
+    def test_a_call_that_could_outlast_the_memory_is_refused(self) -> None:
+        """O18, C26: it must have ended inside the window, by the limit of its receiver."""
+        one = self.open("long call", policy=remembers(10))
+        order, born_ms = one.unknown(), one.clock.now_ms
+        one.near.hides = True
+        self.at(one, born_ms, 8)
+        one.inquire(order)
+        one.near.limit_s = 2.001
+        self.refuses(one, ResendRefused, one.resend, order)
+        one.near.limit_s = 2.0
+        self.assertIs(one.resend(order).outcome, State.CONFIRMED)
 
     def test_a_clock_that_stepped_back_shows_nothing(self) -> None:
         """C26: before the first send nothing can be proved; nor after the latest one."""

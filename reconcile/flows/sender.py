@@ -60,7 +60,8 @@ def resend(
             declared.policy,
             receiver=declared.identity,
             epoch=declared.epoch,
-            until_ms=tx.now_ms + limit,
+            now_ms=tx.now_ms,
+            limit_ms=limit,
             lease=lease,
         )
         attempt = attempts.start(tx, operation)

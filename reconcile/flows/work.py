@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
 from ..ledger import claims, decisions, operations, purchases
 from ..ledger import work as items
 from ..ledger.store import Ledger
 from ..rules import admission, checks, contact, order_errors
 from ..rules.claim import LONGEST_LEASE_MS, Claim
+from ..rules.errors import StaleClaim
 
 
 def enqueue(ledger: Ledger, work_id: str) -> str:
@@ -52,6 +56,22 @@ def release(ledger: Ledger, held: Claim) -> None:
     with ledger.transaction() as tx:
         claims.assert_current(tx, held)
         claims.end_at(tx, held, tx.now_ms)
+
+
+@contextmanager
+def holding(
+    ledger: Ledger, work_id: str, *, owner: str, lease_ms: int = 120_000
+) -> Iterator[Claim]:
+    """The claim of a work item for the length of a block, and released after it.
+
+    One that ended meanwhile, or was taken by another, is not released. Raises as `claim` does.
+    """
+    held = claim(ledger, work_id, owner=owner, lease_ms=lease_ms)
+    try:
+        yield held
+    finally:
+        with suppress(StaleClaim):
+            release(ledger, held)
 
 
 def cancel(ledger: Ledger, work_id: str, *, actor: str, reason: str) -> None:

@@ -14,6 +14,7 @@ from .policy import EffectPolicy
 from .states import Cause, State
 
 SENDER = "sender"
+SHORTEST_MS = 1  # the shortest call: what is offered may still be too late for a longer one
 
 # --- the rules ----------------------------------------------------------------------------------
 
@@ -47,20 +48,24 @@ def no_new_while_unknown(twin: str | None, *, distinct: bool) -> None:
         raise errors.EquivalentUnresolved(twin)
 
 
-def same_identity_only(operation: Operation, present: EffectPolicy, until_ms: int) -> None:
-    """same-identity-only: a second sending needs a guarantee that is still in force.
+def same_identity_only(
+    operation: Operation, present: EffectPolicy, now_ms: int, limit_ms: int
+) -> None:
+    """same-identity-only: a second sending needs a guarantee that is in force until it ended.
 
-    `until_ms`: when the call will have ended, at the latest. Raises NoGuarantee or ResendRefused
-    if there is none, or if the question was not asked first.
+    `limit_ms`: how long the call may take. Raises NoGuarantee or ResendRefused if there is none,
+    or if the question was not asked first.
     """
     contact.resend_is_declared(operation, present)
     for policy in (operation.policy, present):
-        why = _why_not_again(operation, policy, until_ms)
+        why = _why_not_again(operation, policy, now_ms, limit_ms)
         if why is not None:
             raise errors.ResendRefused(operation.operation_id, why)
 
 
-def _why_not_again(operation: Operation, policy: EffectPolicy, until_ms: int) -> str | None:
+def _why_not_again(
+    operation: Operation, policy: EffectPolicy, now_ms: int, limit_ms: int
+) -> str | None:
     first_ms, remembers_ms = operation.first_sent_ms, policy.identity_retention_ms
     if operation.state is not State.UNKNOWN or first_ms is None or not operation.may_have_left:
         return f"it is {operation.state.value}; only one that may have left is sent again"
@@ -68,7 +73,8 @@ def _why_not_again(operation: Operation, policy: EffectPolicy, until_ms: int) ->
         return "a close was asked for; what comes after it would be refused, or do it twice"
     if remembers_ms is None:
         return f"policy {policy.name!r} does not declare how long an identity is remembered"
-    if not first_ms <= until_ms < first_ms + remembers_ms - policy.identity_margin_ms:
+    counted_on_ms = first_ms + remembers_ms - policy.identity_margin_ms
+    if now_ms < first_ms or now_ms + limit_ms > counted_on_ms:
         return "it cannot be shown that its identity is still remembered; ask, or call a person"
     if policy.stored_receipt and operation.asked_after < operation.attempts:
         return "ask for its stored receipt first: it may be there"
@@ -98,16 +104,17 @@ def resend(
     *,
     receiver: str,
     epoch: int,
-    until_ms: int,
+    now_ms: int,
+    limit_ms: int,
     lease: Lease | None = None,
 ) -> None:
     """May the same identity be sent again? It moves nothing, so there is no move to return.
 
-    `until_ms`: when the call will have ended, at the latest. Raises Paused, Unbound, NoGuarantee,
-    ResendRefused, WrongReceiver, or what `admission_rechecks_authority` raises for an order.
+    `limit_ms`: how long the call may take. Raises Paused, Unbound, NoGuarantee, ResendRefused,
+    WrongReceiver, or what `admission_rechecks_authority` raises for an order.
     """
     contact.right_receiver(operation, receiver, epoch)
-    _may_leave_again(operation, present, until_ms)
+    _may_leave_again(operation, present, now_ms, limit_ms)
     admission.admission_rechecks_authority(operation, lease)
 
 
@@ -119,10 +126,12 @@ def _may_leave(operation: Operation) -> None:
     no_new_while_unknown(operation.twin, distinct=operation.distinct)
 
 
-def _may_leave_again(operation: Operation, present: EffectPolicy, until_ms: int) -> None:
+def _may_leave_again(
+    operation: Operation, present: EffectPolicy, now_ms: int, limit_ms: int
+) -> None:
     contact.restored_starts_paused(operation)
     bindings.compensation_is_bound(operation)
-    same_identity_only(operation, present, until_ms)
+    same_identity_only(operation, present, now_ms, limit_ms)
 
 
 # --- what may be offered: the same rules, without a receiver and a claim ------------------------
@@ -141,7 +150,7 @@ def why_not_dispatch(operation: Operation, now_ms: int) -> errors.ReconcileError
 def why_not_resend(operation: Operation, now_ms: int) -> errors.ReconcileError | None:
     """The refusal that a second sending would end in now, under the pinned policy; or None."""
     try:
-        _may_leave_again(operation, operation.policy, now_ms)
+        _may_leave_again(operation, operation.policy, now_ms, SHORTEST_MS)
         admission.authority_stands(operation, now_ms)
     except errors.ReconcileError as refusal:
         return refusal
