@@ -97,12 +97,14 @@ def _send_and_settle(
     try:
         with ledger.transaction() as tx:
             attempts.end(tx, operation, attempt, transport, said)
-            now = operations.read(tx, operation.operation_id)
+            now, done = operations.read(tx, operation.operation_id), None
             if transport is Transport.NOT_SENT:
-                write(tx, sending.never_sent(now))
+                done = write(tx, sending.never_sent(now))
             elif receipt is not None:
-                settle(tx, now, receipt, Origin.REPLY, actor=sending.SENDER, attempt=attempt)
-            known = operations.read(tx, operation.operation_id)
+                done = settle(
+                    tx, now, receipt, Origin.REPLY, actor=sending.SENDER, attempt=attempt
+                )
+            known = now if done is None else done.applied_to(now)
             return tool_result(known, transport, now_ms=tx.now_ms)
     except Exception as error:  # a clock, say, of whatever class: what came back must not be lost
         raise errors.NotRecorded(

@@ -9,6 +9,7 @@ that would act.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -52,6 +53,7 @@ def restore(backup_file: str | os.PathLike[str], to: str | os.PathLike[str]) -> 
             incarnation, acts = tx.execute("SELECT incarnation, acts FROM store").fetchone()
             incarnation = max(incarnation, known[0] if known else 0) + 1
             tx.execute("UPDATE store SET incarnation = ?", (incarnation,))
+        _free(place)  # a ledger made there meanwhile keeps its own marker
         try:
             marker.write(place, incarnation, acts)
         except OSError as error:
@@ -82,6 +84,8 @@ def _copied(ledger: Ledger, place: Path) -> Iterator[Path]:
     part = Path(name)
     try:
         ledger.copy_into(part)
+        with suppress(OSError):  # else it could be read by its maker alone
+            shutil.copymode(ledger.path, part)
         yield part
     finally:
         for end in ("", "-wal", "-shm"):

@@ -7,7 +7,7 @@ a state.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..rules.evidence import Snapshot
@@ -37,6 +37,10 @@ class Decision:
     effect_id: str | None
     decided_ms: int
     repeated: bool = False
+
+    def applied_to(self, operation: Operation) -> Operation:
+        """The operation as this decision leaves it."""
+        return replace(operation, state=self.state, version=self.version, effect_id=self.effect_id)
 
 
 def record(tx: Tx, move: Move, *, receipt: int | None = None) -> Decision:

@@ -21,8 +21,7 @@ WIDTH = 20  # digits of each number: one write replaces both
 
 def beside(ledger: Path) -> Path:
     """Where the marker of a ledger stands: beside the file itself, whatever link names it."""
-    file = Path(os.path.realpath(ledger))
-    return file.with_name(file.name + SUFFIX)
+    return _of(Path(os.path.realpath(ledger)))
 
 
 def read(ledger: Path) -> tuple[int, int] | None:
@@ -30,28 +29,40 @@ def read(ledger: Path) -> tuple[int, int] | None:
 
     Raises OSError if there is one and it cannot be read.
     """
+    return _read(beside(ledger))
+
+
+def write(ledger: Path, incarnation: int, acts: int) -> None:
+    """Make the marker, or put other numbers in it. Raises OSError if it cannot be written."""
+    _write(beside(ledger), incarnation, acts)
+
+
+def raise_to(file: Path, incarnation: int, acts: int) -> None:
+    """Put the marker of this very file higher, if it is lower; if that fails it stays as it is."""
+    with suppress(OSError):
+        known = _read(_of(file))
+        if known is not None and known[0] == incarnation and known[1] < acts:
+            _write(_of(file), incarnation, acts)
+
+
+def _of(file: Path) -> Path:
+    return file.with_name(file.name + SUFFIX)
+
+
+def _read(mark: Path) -> tuple[int, int] | None:
     with suppress(FileNotFoundError, ValueError):
-        incarnation, acts = beside(ledger).read_bytes().split()
+        incarnation, acts = mark.read_bytes().split()
         return int(incarnation), int(acts)
     return None
 
 
-def write(ledger: Path, incarnation: int, acts: int) -> None:
-    """Make the marker, or put one number higher. Raises OSError if it cannot be written."""
+def _write(mark: Path, incarnation: int, acts: int) -> None:
     line = b"%0*d %0*d\n" % (WIDTH, incarnation, WIDTH, acts)
     try:
-        with open(beside(ledger), "r+b", buffering=0) as file:
+        with open(mark, "r+b", buffering=0) as file:
             file.write(line)
     except FileNotFoundError:
-        beside(ledger).write_bytes(line)
-
-
-def raise_to(ledger: Path, incarnation: int, acts: int) -> None:
-    """Put the marker higher, if it is lower; one that cannot be written stays as it is."""
-    with suppress(OSError):
-        known = read(ledger)
-        if known is not None and known[0] == incarnation and known[1] < acts:
-            write(ledger, incarnation, acts)
+        mark.write_bytes(line)
 
 
 def why_older(

@@ -97,6 +97,7 @@ class Ledger:
         self._policies: dict[int, EffectPolicy] = {}
         self.paused: str | None = None
         self.path = place_of(path, must_exist=must_exist)
+        self._real = Path(os.path.realpath(self.path))  # where its marker stands, behind any link
 
     def _connect(self, name: str, factory: type[sqlite3.Connection], *, uri: bool) -> None:
         if not (isinstance(factory, type) and issubclass(factory, sqlite3.Connection)):
@@ -124,7 +125,7 @@ class Ledger:
             if born:
                 self.paused = opening.why_paused(tx, self.path, known)
                 if self.paused is None and not self._looking:
-                    opening.catch_up(tx, self.path)
+                    opening.catch_up(tx, self._real)
         execute = self._connection.execute
         if self._must_exist and not born:
             raise errors.ForeignFile(str(self.path), "is empty: it is no ledger yet")
@@ -186,7 +187,7 @@ class Ledger:
                 acts = execute(_COUNT).fetchone() if counted and wrote else None
                 execute(end)
                 if acts is not None:
-                    marker.raise_to(self.path, *acts)
+                    marker.raise_to(self._real, *acts)
             except BaseException:
                 self._undo()
                 raise

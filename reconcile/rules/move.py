@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from . import checks, contact, errors
 from .evidence import Receipt, Snapshot
@@ -26,13 +26,6 @@ class Move:
     receipt: Receipt | None = None
     reason: str | None = None
 
-    @property
-    def after(self) -> Operation:
-        """The operation as it stands once this is written."""
-        return replace(
-            self.operation, state=self.target, version=self.version, effect_id=self.effect_id
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
@@ -41,11 +34,6 @@ class Incident:
     operation: Operation
     version: int
     evidence: Snapshot | Receipt
-
-    @property
-    def after(self) -> Operation:
-        """The operation as it stands once this is written."""
-        return replace(self.operation, version=self.version)
 
 
 def move_of(operation: Operation, target: State, cause: Cause, actor: str) -> Move:
