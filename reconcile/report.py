@@ -110,13 +110,18 @@ def status(
         )
         lines += order_report.order_lines(operation, now_ms=now_ms)
         lines += _allowed(operation, now_ms)
-    lines += [f"drafts of orders: {len(drafts)}"] if drafts else []
+    lines += _drafts(drafts, now_ms)
+    return "\n".join(lines) + "\n"
+
+
+def _drafts(drafts: Sequence[Operation], now_ms: int) -> list[str]:
+    lines = [f"drafts of orders: {len(drafts)}"] if drafts else []
     for operation in drafts:
         lines += ["", f"operation {plain(operation.operation_id)}"]
         lines += fields(("work", plain(operation.work_id)), ("digest", plain(operation.digest)))
         lines += order_report.order_lines(operation, now_ms=now_ms)
         lines += _allowed(operation, now_ms)
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def show(operation: Operation, entries: Sequence[Entry], *, now_ms: int) -> str:

@@ -184,7 +184,7 @@ REMOVALS: dict[str, Removal] = {
     "a delivery is known by nothing": both(
         removing(catalogue, "delivered", _nothing), removing(schema, "seal", _nothing)
     ),
-    "an account is read as empty": removing(recovery, "_listing", lambda _: ()),
+    "an account is read as empty": removing(recovery, "_listing", lambda *_: ()),
     "a lower layer sends again": removing(http_receiver.HttpReceiver, "send", _send_twice),
     "compensation-is-bound": removing(bindings, "compensation_is_bound", _nothing),
     "every approval is superseded": removing(bindings, "superseded", lambda _: True),

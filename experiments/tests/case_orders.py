@@ -42,6 +42,7 @@ from reconcile import (
     approve_compensation,
     canonical_json,
     dispatch,
+    inquire,
     operation_identity,
     prepare,
     resend,
@@ -755,6 +756,8 @@ class Admission(ShopCase):
         order = propose(one.ledger, Shifty(one.near), claim=one.claim, sku=SKU, quantity=6)
         self.assertEqual((order.target, order.order and order.order.amount), ("bob", 6))
         self.assertIn('"supplier":"bob"', order.payload)
+        sent = one.unknown(2)
+        self.refuses(one, WrongReceiver, inquire, one.ledger, sent.operation_id, Shifty(one.near))
 
 
 class Shifty:
@@ -763,7 +766,7 @@ class Shifty:
     def __init__(self, inner: Near) -> None:
         self._inner, self._names = inner, iter(("bob", "lucy-local", "lucy-local", "lucy-local"))
         self.epoch, self.policy, self.limit_s = inner.epoch, inner.policy, inner.limit_s
-        self.send, self.snapshot = inner.send, inner.snapshot
+        self.send, self.snapshot, self.lookup = inner.send, inner.snapshot, inner.lookup
 
     @property
     def identity(self) -> str:

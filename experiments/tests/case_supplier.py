@@ -391,6 +391,7 @@ class RequestsThatAreNone(SupplierCase):
         odd = (
             *({**ORDER, "extra": 1}, {**ORDER, "payload": 1}, {**ORDER, "kind": ""}),
             *({**ORDER, "kind": None}, {**ORDER, "compensates": 1}, {**ORDER, "kind": "\ud800"}),
+            {**ORDER, "kind": " "},
             *({k: v for k, v in ORDER.items() if k != name} for name in ORDER),
         )
         for status, method, path, body in (

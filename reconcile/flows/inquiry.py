@@ -22,16 +22,16 @@ def inquire(ledger: Ledger, operation_id: str, receiver: Receiver) -> Operation:
     """
     checks.instance("ledger", ledger, Ledger)
     checks.text("operation_id", operation_id)
-    check_receiver(receiver)
+    declared = check_receiver(receiver)
     lookup = getattr(receiver, "lookup", None)
     if not callable(lookup):
         raise errors.Malformed("receiver", "has no lookup(): it keeps no receipts to be asked for")
     with ledger.reading() as tx:
         operation = operations.read(tx, operation_id)
-    contact.right_receiver(operation, receiver.identity, receiver.epoch)
+    contact.right_receiver(operation, declared.identity, declared.epoch)
 
     receipt: Receipt | None = answer_of(
-        receiver.identity, lambda: lookup(operation.query), Receipt, type(None)
+        declared.identity, lambda: lookup(operation.query), Receipt, type(None)
     )
 
     with ledger.transaction() as tx:

@@ -53,7 +53,7 @@ def prepare(
 
 def prepare_in(
     tx: Tx,
-    receiver: Declared,
+    declared: Declared,
     *,
     work_id: str,
     kind: str,
@@ -67,14 +67,14 @@ def prepare_in(
     checks.text("subject", subject)
     if distinct_need is not None:
         checks.instance("distinct_need", distinct_need, DistinctNeed)
-    identity = operation_identity(work_id, receiver.identity, proposal_of(kind, payload, None))
+    identity = operation_identity(work_id, declared.identity, proposal_of(kind, payload, None))
     whose, text = _scope(scope), payload_text(payload)
     stored = operations.find(tx, identity.operation_id)
     if stored is not None:
         for name, now, then in (
             ("subject", subject, stored.subject),
             ("scope", whose, stored.scope),
-            ("epoch", receiver.epoch, stored.epoch),
+            ("epoch", declared.epoch, stored.epoch),
         ):
             if now != then:
                 raise errors.IdentityTaken(identity.operation_id, name)
@@ -83,7 +83,7 @@ def prepare_in(
             return stored
         operations.declare_distinct(tx, stored, distinct_need)  # another became unknown meanwhile
         return operations.read(tx, stored.operation_id)
-    need = {"target": receiver.identity, "kind": kind, "subject": subject}
+    need = {"target": declared.identity, "kind": kind, "subject": subject}
     twin = operations.twin_of(tx, **need, scope=whose)
     sending.no_new_while_unknown(twin, distinct=distinct_need is not None)
     operation = operations.add(
@@ -91,10 +91,10 @@ def prepare_in(
         identity,
         work_id=work_id,
         **need,
-        epoch=receiver.epoch,
+        epoch=declared.epoch,
         payload=text,
         scope=whose,
-        policy=receiver.policy,
+        policy=declared.policy,
     )
     if distinct_need is not None:
         operations.declare_distinct(tx, operation, distinct_need)

@@ -13,7 +13,7 @@ from ..rules.diagnosis import Diagnosis, Finding, diagnose
 from ..rules.evidence import Effect
 from ..rules.operation import Operation
 from ..rules.states import State
-from .receivers import Receiver, answer_of, check_receiver
+from .receivers import Declared, Receiver, answer_of, check_receiver
 
 
 def compare(ledger: Ledger, receiver: Receiver) -> list[Finding]:
@@ -23,10 +23,10 @@ def compare(ledger: Ledger, receiver: Receiver) -> list[Finding]:
     or NotSent if it gave no answer.
     """
     checks.instance("ledger", ledger, Ledger)
-    check_receiver(receiver)
-    before = _operations(ledger, receiver)
-    effects = _listing(receiver)
-    after = _operations(ledger, receiver)
+    declared = check_receiver(receiver)
+    before = _operations(ledger, declared)
+    effects = _listing(receiver, declared.identity)
+    after = _operations(ledger, declared)
     # What was confirmed while the account was read may stand there since, and not in the reading.
     confirmed = {o.operation_id for o in before if o.state is State.CONFIRMED}
     return [
@@ -47,16 +47,16 @@ def strangers(ledger: Ledger, receiver: Receiver) -> list[Effect]:
     ]
 
 
-def _operations(ledger: Ledger, receiver: Receiver) -> list[Operation]:
+def _operations(ledger: Ledger, declared: Declared) -> list[Operation]:
     with ledger.reading() as tx:
-        return operations.of_target(tx, receiver.identity, receiver.epoch)
+        return operations.of_target(tx, declared.identity, declared.epoch)
 
 
-def _listing(receiver: Receiver) -> tuple[Effect, ...]:
+def _listing(receiver: Receiver, identity: str) -> tuple[Effect, ...]:
     listing = getattr(receiver, "listing", None)
     if not callable(listing):
         raise errors.Malformed("receiver", "has no listing(): its account cannot be read")
-    effects: tuple[Effect, ...] = answer_of(receiver.identity, listing, tuple)
+    effects: tuple[Effect, ...] = answer_of(identity, listing, tuple)
     for at, effect in enumerate(effects):
         checks.instance(f"listing[{at}]", effect, Effect)
     return effects

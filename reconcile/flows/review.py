@@ -42,7 +42,7 @@ def close(
     NotSent or Malformed if no snapshot came back.
     """
     checks.instance("ledger", ledger, Ledger)
-    check_receiver(receiver)
+    declared = check_receiver(receiver)
     for name, value in (
         ("operation_id", operation_id),
         ("purpose", purpose),
@@ -51,11 +51,11 @@ def close(
         checks.text(name, value)
     with ledger.transaction() as tx:
         operation = operations.read(tx, operation_id)
-        sending.close(operation, receiver.policy, receiver=receiver.identity, epoch=receiver.epoch)
+        sending.close(operation, declared.policy, receiver=declared.identity, epoch=declared.epoch)
         attempts.request_close(tx, operation, purpose=purpose, authorized_by=authorized_by)
     query = operation.query
     closed: Snapshot = answer_of(
-        receiver.identity, lambda: receiver.snapshot(query, close=True), Snapshot
+        declared.identity, lambda: receiver.snapshot(query, close=True), Snapshot
     )
     return closed
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..ledger import attempts, claims, decisions, operations
 from ..ledger.store import Ledger
 from ..ledger.tx import Tx
@@ -128,8 +130,11 @@ def _send(receiver: Receiver, query: Query) -> tuple[Transport, Receipt | None, 
 
 def _whole(reply: object) -> Receipt | None:
     """The reply, if it is a receipt that its own constructor lets pass."""
+    if type(reply) is not Receipt:
+        return None
     try:
-        return Receipt(**fields_of(reply)) if type(reply) is Receipt else None  # type: ignore[arg-type]
+        fields: dict[str, Any] = fields_of(reply)
+        return Receipt(**fields)
     except Exception:  # an adapter made it past the constructor, or changed it since
         return None
 

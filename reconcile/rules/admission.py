@@ -91,9 +91,8 @@ def authority_stands(operation: Operation, now_ms: int) -> None:
     if not order.approval.approved_ms <= now_ms < order.approval.expires_ms:
         raise order_errors.ApprovalExpired(operation.operation_id, order.approval.expires_ms)
     basis_holds(operation, order.approval)
-    money.within_ceiling(
-        order.budget, 0
-    )  # its own reservation is in it; the ceiling may have sunk
+    # Its own reservation is in the budget already; the ceiling may have sunk since.
+    money.within_ceiling(order.budget, 0)
 
 
 def lease_outlasts(operation: Operation, lease: Lease | None) -> Lease:
