@@ -7,18 +7,19 @@ import os
 import socket
 import threading
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 from experiments.harness import oracle
+from experiments.harness.inprocess import InProcessSupplier, create
 from experiments.harness.supplier import BLIND, IDENTITY, KEYED, Supplier
 from experiments.tests.case_supplier import BROKEN, WHOLE, SupplierCase, close_by_pipe
 from reconcile.flows import http_call
 from reconcile.flows.http_receiver import HttpReceiver, order_body
-from reconcile.rules.errors import Malformed, NoReply, NotSent
+from reconcile.rules.errors import Malformed, NoReply, NotSent, ReconcileError
 from reconcile.rules.evidence import Query
 
 QUERY = Query(
@@ -29,6 +30,7 @@ QUERY = Query(
     compensates=None,
     epoch=1,
 )
+CLOSED = replace(QUERY, operation_id="d" * 32)
 GREETING = {"reply": "account", "identity": IDENTITY, "epoch": 1}
 RECEIPT = {
     "operation_id": QUERY.operation_id,
@@ -80,6 +82,25 @@ class AgainstTheSupplier(SupplierCase):
                     with self.assertRaises(NoReply):
                         supplier.receiver().send(QUERY)
                 self.found_once(supplier)
+
+    def test_a_supplier_within_the_process_answers_and_notes_what_the_real_one_does(self) -> None:
+        """O9, O14: under each term of its account; values, refusals and every row of its file."""
+        for words, terms in (
+            ((), {}),
+            (("--reject",), {"rejects": True}),
+            (("--not-idempotent",), {"keyed": False}),
+            (("--retention", "0"), {"retention_ms": 0}),
+            (("--lookup-delay", "1"), {"lookup_delay_ms": 1}),
+        ):
+            with self.subTest(words):
+                far, near = (self.file.with_name(f"{at}{words}.db") for at in ("far", "near"))
+                real = self.start("--now", "5", *words, file=far).receiver()
+                create(near, IDENTITY)
+                for file in (far, near):
+                    close_by_pipe(file, CLOSED.operation_id)
+                within = InProcessSupplier(near, clock=lambda: 5, **terms)
+                self.assertEqual(told_by(within), told_by(real))
+                self.assertEqual(oracle.dump(near), oracle.dump(far))
 
     def breaking(self, fault: str) -> Supplier:
         self.file = self.file.with_name(f"{fault}.db")
@@ -309,6 +330,29 @@ class AgainstAnyServer(SupplierCase):
         ):
             with self.subTest(odd), self.assertRaises(Malformed):
                 HttpReceiver(**{**good, **odd})
+
+
+def told_by(receiver: HttpReceiver | InProcessSupplier) -> list[object]:
+    """What it answers, or by which error it refuses, to one of each question."""
+    seven = replace(QUERY, payload='{"quantity":7}')
+    told: list[object] = []
+
+    def ask(call: Callable[..., object], *words: object, **named: object) -> None:
+        try:
+            told.append(call(*words, **named))
+        except ReconcileError as error:
+            told.append(type(error))
+
+    for query in (QUERY, QUERY, seven, CLOSED, replace(QUERY, target="another")):
+        for call in (receiver.lookup, receiver.send, receiver.lookup, receiver.snapshot):
+            ask(call, query)
+    ask(receiver.snapshot, QUERY, close=True)
+    ask(receiver.listing)
+    receiver.epoch = 2
+    for call in (receiver.lookup, receiver.send, receiver.snapshot):
+        ask(call, QUERY)
+    ask(receiver.listing)
+    return told
 
 
 class Scripted:
