@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-from experiments.harness import oracle
-from experiments.harness.inprocess import InProcessReceiver
+from pathlib import Path
+
+from experiments.harness.inprocess import InProcessSupplier
+from experiments.harness.plain import IDENTITY
 from experiments.harness.supplier import KEYED
-from reconcile import Effect, EffectPolicy, Ledger, Operation, Query, Receipt, Receiver, Snapshot
+from experiments.tests.shop import HOUR_MS, answer
+from reconcile import EffectPolicy, Ledger, Operation, Query, Receipt, Receiver
 from reconcile.flows import orders, shop, work
 from reconcile.rules.claim import Claim
 from reconcile.rules.order import Basis
 
-HOUR_MS = 3600 * 1000
 SKU, UNIT_COST, CURRENCY = "lamp", 500, "GBP"
 CEILING, AUTOMATIC = 20_000, 1_000
 
 
-class Keyed:
-    """Knows an operation again by the effect that stands in the inner receiver's file."""
+class Keyed(InProcessSupplier):
+    """The supplier of a scene, by its file."""
 
-    limit_s = 1.0
-
-    def __init__(self, inner: Receiver, policy: EffectPolicy = KEYED) -> None:
-        self._inner = inner
-        self.identity, self.epoch, self.policy = inner.identity, inner.epoch, policy
-
-    def send(self, query: Query) -> Receipt | None:
-        return self.stored(query) or self._inner.send(query)
-
-    def lookup(self, query: Query) -> Receipt | None:
-        return self.stored(query)
-
-    def stored(self, query: Query) -> Receipt | None:
-        """The receipt of the first effect of an operation."""
-        effects = self._inner.snapshot(query).effects
-        return says(query, "accepted", effects[0].effect_id) if effects else None
-
-    def snapshot(self, query: Query, *, close: bool = False) -> Snapshot:
-        return self._inner.snapshot(query, close=close)
-
-    def listing(self) -> tuple[Effect, ...]:
-        """Every effect of the account, read from its file."""
-        assert isinstance(self._inner, InProcessReceiver)
-        found = oracle.effects(self._inner.file)
-        return tuple(Effect(operation_id=i, **row) for i, rows in found.items() for row in rows)
+    def __init__(self, file: Path, policy: EffectPolicy = KEYED) -> None:
+        super().__init__(file, identity=IDENTITY, policy=policy)
 
 
 class Forgets(Keyed):
@@ -66,26 +45,12 @@ class Unreached(Forgets):
 class Answers(Keyed):
     """Makes no effect, and answers every order with one status."""
 
-    def __init__(self, inner: Receiver, status: str) -> None:
-        super().__init__(inner)
+    def __init__(self, file: Path, status: str) -> None:
+        super().__init__(file)
         self._status = status
 
     def send(self, query: Query) -> Receipt | None:
-        return says(query, self._status)
-
-
-def says(query: Query, status: str, effect_id: str | None = None) -> Receipt:
-    """A receipt for exactly this question."""
-    return Receipt(
-        operation_id=query.operation_id,
-        status=status,
-        effect_id=effect_id,
-        kind=query.kind,
-        payload=query.payload,
-        compensates=query.compensates,
-        receiver=query.target,
-        epoch=query.epoch,
-    )
+        return answer(query, status=self._status, effect_id=None)
 
 
 def open_shop(ledger: Ledger, supplier: Receiver, *, skus: tuple[str, ...] = (SKU,)) -> None:

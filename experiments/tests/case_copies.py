@@ -40,8 +40,8 @@ from experiments.tests.buying import (
     open_shop,
     proposed,
     ready,
-    says,
 )
+from experiments.tests.shop import answer
 from reconcile import (
     Action,
     Ledger,
@@ -73,7 +73,7 @@ class CopyCase(LabCase):
     def setUp(self) -> None:
         super().setUp()
         self.scene = self.lab.scene("life", unsafe=True)  # a copy put back is no lawful file
-        self.supplier = Keyed(self.scene.near(), CLOSING)
+        self.supplier = Keyed(self.scene.receiver_file, CLOSING)
         self.folder = self.scene.sender.parent
         self.kept, self.elsewhere = self.folder / "kept.db", self.folder / "elsewhere.db"
 
@@ -86,7 +86,7 @@ class CopyCase(LabCase):
     def sent(self, ledger: Ledger, work_id: str) -> Operation:
         """An operation that was done and whose receipt was lost."""
         operation = self.made(ledger, work_id)
-        dispatch(ledger, operation.operation_id, Forgets(self.scene.near(), CLOSING))
+        dispatch(ledger, operation.operation_id, Forgets(self.scene.receiver_file, CLOSING))
         return look(ledger, operation.operation_id)
 
     def assert_acts_on_nothing(self, file: Path, why: str) -> None:
@@ -351,7 +351,7 @@ class TheRestoredStore(CopyCase):
         """One call of each kind that acts, on an operation of its own."""
         draft = self.made(ledger, "draft")
         again, open_one, judged = (self.sent(ledger, name) for name in ("again", "shut", "judged"))
-        inquire(ledger, again.operation_id, Forgets(self.scene.near(), CLOSING))
+        inquire(ledger, again.operation_id, Forgets(self.scene.receiver_file, CLOSING))
         facts = self.supplier.snapshot(judged.query, close=True)
         skus = ("wanted", "lost", "renewed", "dropped", "arrives")
         open_shop(ledger, self.supplier, skus=skus)
@@ -359,7 +359,7 @@ class TheRestoredStore(CopyCase):
         dropped, _ = ready(ledger, self.supplier, work_id="dropped", sku="dropped")
         lost, renewed, arrives = (self.ordered(ledger, sku) for sku in skus[1:3] + skus[4:])
         hour: dict[str, Any] = {"actor": "ada", "expires_ms": ledger.now_ms() + 3_600_000}
-        handed_in = says(lost.query, "accepted", f"{lost.operation_id}#1")
+        handed_in = answer(lost.query)
         return {
             "dispatch": lambda at: dispatch(at, draft.operation_id, self.supplier),
             "resend": lambda at: resend(at, again.operation_id, self.supplier),
@@ -398,7 +398,7 @@ class TheRestoredStore(CopyCase):
 
     def ordered(self, ledger: Ledger, sku: str) -> Operation:
         order, claim = ready(ledger, self.supplier, work_id=sku, sku=sku)
-        by = Forgets(self.scene.near(), CLOSING)
+        by = Forgets(self.scene.receiver_file, CLOSING)
         dispatch(ledger, order.operation_id, by, claim=claim)
         return look(ledger, order.operation_id)
 
@@ -457,7 +457,9 @@ class TheRestoredStore(CopyCase):
         """O19: none stored proves nothing, so it stands as asked and not as seen."""
         order = self.restored_draft()
         with self.ledger(self.elsewhere) as ledger:
-            told = inquire(ledger, order.operation_id, Unreached(self.scene.near(), CLOSING))
+            told = inquire(
+                ledger, order.operation_id, Unreached(self.scene.receiver_file, CLOSING)
+            )
             self.assertFalse(told.effect_seen)
             self.assertIsNotNone(told.paused)
 
@@ -467,7 +469,7 @@ class TheRestoredStore(CopyCase):
             open_shop(ledger, self.supplier)
             order, claim = ready(ledger, self.supplier)
             copies.backup(ledger, self.kept)
-            by = Forgets(self.scene.near(), CLOSING)
+            by = Forgets(self.scene.receiver_file, CLOSING)
             dispatch(ledger, order.operation_id, by, claim=claim)
         copies.restore(self.kept, self.elsewhere)
         return order
@@ -480,7 +482,7 @@ class TheRestoredStore(CopyCase):
             open_shop(ledger, self.supplier)
             copies.backup(ledger, self.kept)
             order, claim = ready(ledger, self.supplier)
-            by = Forgets(self.scene.near(), CLOSING)
+            by = Forgets(self.scene.receiver_file, CLOSING)
             dispatch(ledger, order.operation_id, by, claim=claim)
         copies.restore(self.kept, self.elsewhere)
         with self.ledger(self.elsewhere) as ledger:
@@ -528,7 +530,7 @@ class TheRestoredStore(CopyCase):
             self.sent(ledger, "known")
             draft = self.made(ledger, "draft")
             copies.backup(ledger, self.kept)
-            dispatch(ledger, draft.operation_id, Forgets(self.scene.near(), CLOSING))
+            dispatch(ledger, draft.operation_id, Forgets(self.scene.receiver_file, CLOSING))
             gone = self.sent(ledger, "gone")
             self.assertEqual(strangers(ledger, self.supplier), [])
         copies.restore(self.kept, self.elsewhere)
@@ -553,8 +555,8 @@ class TheRestoredStore(CopyCase):
         with self.ledger() as ledger:
             for receiver, kind in (
                 (UnavailableReceiver("plain"), errors.Malformed),
-                (Broken(self.scene.near()), errors.NoReply),
-                (Odd(self.scene.near()), errors.Malformed),
+                (Broken(self.scene.receiver_file), errors.NoReply),
+                (Odd(self.scene.receiver_file), errors.Malformed),
             ):
                 with self.subTest(type(receiver).__name__), self.assertRaises(kind):
                     strangers(ledger, receiver)
@@ -865,7 +867,7 @@ class TheMarker(CopyCase):
         with self.ledger(factory=Watched) as ledger:
             for count in (1, 2, 3):
                 operation = self.made(ledger, f"sent {count}")
-                dispatch(ledger, operation.operation_id, Looks(self.scene.near(), CLOSING))
+                dispatch(ledger, operation.operation_id, Looks(self.scene.receiver_file, CLOSING))
                 self.assertEqual(Looks.raised, (1, 3 * count - 1))
         self.assertEqual(ahead, [])
 

@@ -1171,7 +1171,7 @@ def populate_orders(ledger: Ledger, scene: Scene) -> None:
     (unknown and asked about), wanted (approved), idle (no approval), dropped (revoked),
     cancelled, and one of unknown basis.
     """
-    supplier = Keyed(scene.near())
+    supplier = Keyed(scene.receiver_file)
     skus = ("bought", "declined", "botched", "lost", "wanted", "idle", "dropped", "cancelled")
     open_shop(ledger, supplier, skus=(*skus, "unclear"))
     shop.set_budget(ledger, currency="EUR", ceiling=99_000, set_by="ada")
@@ -1182,14 +1182,14 @@ def populate_orders(ledger: Ledger, scene: Scene) -> None:
     at: dict[str, library.Operation] = {}
     for name, by in (
         ("bought", supplier),
-        ("declined", Answers(scene.near(), "rejected")),
-        ("botched", Answers(scene.near(), "failed")),
-        ("lost", Forgets(scene.near())),
+        ("declined", Answers(scene.receiver_file, "rejected")),
+        ("botched", Answers(scene.receiver_file, "failed")),
+        ("lost", Forgets(scene.receiver_file)),
     ):
         at[name], claim = ready(ledger, supplier, work_id=name, sku=name)
         dispatch(ledger, at[name].operation_id, by, claim=claim)
     for _ in range(2):
-        inquire(ledger, at["lost"].operation_id, Forgets(scene.near()))
+        inquire(ledger, at["lost"].operation_id, Forgets(scene.receiver_file))
     for number, of in enumerate(("bought", "lost")):
         settlement.deliver(
             ledger, at[of].operation_id, reference=f"van-{number}", quantity=1, actor="bob"

@@ -11,6 +11,7 @@ import sqlite3
 import unittest
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -20,7 +21,6 @@ from experiments.harness.faults import Fault
 from experiments.harness.lab import BIRTH_MS
 from experiments.tests.buying import (
     CURRENCY,
-    HOUR_MS,
     SKU,
     UNIT_COST,
     Answers,
@@ -30,9 +30,9 @@ from experiments.tests.buying import (
     open_shop,
     proposed,
     ready,
-    says,
 )
 from experiments.tests.case_statements import EDGES, Call, StatementCase
+from experiments.tests.shop import HOUR_MS, answer
 from reconcile import Ledger, Operation, dispatch, inquire, look, resend
 from reconcile.flows import orders, settlement, shop, work
 from reconcile.rules.claim import Claim
@@ -48,12 +48,12 @@ class OrderCase(StatementCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.supplier = Keyed(self.start.near())
+        self.supplier = Keyed(self.start.receiver_file)
         with self.start.ledger() as ledger:
             open_shop(ledger, self.supplier)
 
     def other_side(self, fault: Fault) -> Edged:
-        return Edged(fault, Keyed(self.scene.near()))
+        return Edged(fault, Keyed(self.scene.receiver_file))
 
     def opening(self) -> int:
         """How many points opening a made file has; they are broken in `case_statements`."""
@@ -100,14 +100,14 @@ class OrderCase(StatementCase):
         """An order that was sent, of which nothing came back."""
         order, claim = self.ready()
         with self.start.ledger() as ledger:
-            dispatch(ledger, order.operation_id, by(self.start.near()), claim=claim)
+            dispatch(ledger, order.operation_id, by(self.start.receiver_file), claim=claim)
             return look(ledger, order.operation_id), claim
 
     def asked(self, by: type[Keyed] = Forgets) -> tuple[Operation, Claim]:
         """An uncertain order whose stored receipt was asked for in vain."""
         order, claim = self.uncertain(by)
         with self.start.ledger() as ledger:
-            return inquire(ledger, order.operation_id, Forgets(self.start.near())), claim
+            return inquire(ledger, order.operation_id, Forgets(self.start.receiver_file)), claim
 
     def money(self) -> tuple[int, int, int]:
         """Reserved, spent and written off, as the newest entry of the journal says."""
@@ -207,12 +207,14 @@ class TheFailingStatementOfAnOrder(OrderCase):
     def test_dispatch_of_an_order_that_is_declined_leaves_what_its_last_commit_left(self) -> None:
         """R4, O8: held, unknown, then free again."""
         order, claim = self.ready()
-        self.swept(lambda ledger, r: sent(ledger, order, Answers(r, "rejected"), claim), commits=2)
+        declines = Answers(self.scene.receiver_file, "rejected")
+        self.swept(lambda ledger, _: sent(ledger, order, declines, claim), commits=2)
 
     def test_dispatch_of_an_order_that_never_left_leaves_what_its_last_commit_left(self) -> None:
         """R4, O6: held, unknown, then a draft that holds its money."""
         order, claim = self.ready()
-        self.swept(lambda ledger, r: sent(ledger, order, NeverLeaves(r), claim), commits=2)
+        down = NeverLeaves(self.scene.receiver_file)
+        self.swept(lambda ledger, _: sent(ledger, order, down, claim), commits=2)
 
     def test_resend_leaves_what_its_last_commit_left(self) -> None:
         """R4, O8: a second attempt, then spent."""
@@ -233,7 +235,7 @@ class TheFailingStatementOfAnOrder(OrderCase):
         """O13, R4, O8: for a receipt that a person hands in, accepted and rejected."""
         order, _ = self.uncertain()
         for status, effect_id in (("accepted", f"{order.operation_id}#1"), ("failed", None)):
-            receipt = says(order.query, status, effect_id)
+            receipt = answer(order.query, status=status, effect_id=effect_id)
             with self.subTest(status):
                 self.swept(partial(handed_in, order=order, receipt=receipt))
 
@@ -277,7 +279,7 @@ class TheInterruptedOrder(OrderCase):
                 with self.subTest(kind.__name__, arrives=arrives):
                     self.fresh()
                     with self.scene.ledger() as ledger:
-                        out = IsOut(self.scene.near(), kind, arrives=arrives)
+                        out = IsOut(self.scene.receiver_file, kind, arrives=arrives)
                         with self.assertRaises(kind):
                             dispatch(ledger, order.operation_id, out, claim=claim)
                         self.assert_held(order)
@@ -286,7 +288,7 @@ class TheInterruptedOrder(OrderCase):
                     later_ms = BIRTH_MS + 2 * HOUR_MS
                     with self.scene.ledger(clock=lambda ms=later_ms: ms) as ledger:
                         self.assert_held(order)
-                        told = inquire(ledger, order.operation_id, Keyed(self.scene.near()))
+                        told = inquire(ledger, order.operation_id, Keyed(self.scene.receiver_file))
                     self.assertEqual(told.state.value, "confirmed" if arrives else "unknown")
                     self.assertEqual(self.money(), (0, AMOUNT, 0) if arrives else (AMOUNT, 0, 0))
 
@@ -303,7 +305,7 @@ class TheInterruptedOrder(OrderCase):
             with self.subTest(kind.__name__):
                 self.fresh()
                 with self.scene.ledger() as ledger:
-                    out = IsOut(self.scene.near(), kind, arrives=True)
+                    out = IsOut(self.scene.receiver_file, kind, arrives=True)
                     with self.assertRaises(kind):
                         resend(ledger, order.operation_id, out, claim=claim)
                 rows = oracle.rows(self.scene.sender, "SELECT attempt, transport FROM attempt")
@@ -317,7 +319,7 @@ class TheInterruptedOrder(OrderCase):
         for kind in INTERRUPTS:
             with self.subTest(kind.__name__), self.scene.ledger() as ledger:
                 with self.assertRaises(kind):
-                    inquire(ledger, order.operation_id, IsOut(self.scene.near(), kind))
+                    inquire(ledger, order.operation_id, IsOut(self.scene.receiver_file, kind))
                 self.assertEqual(self.tables(), before)
 
     def test_an_order_interrupted_between_any_two_statements_is_freed_once_or_held(self) -> None:
@@ -463,10 +465,8 @@ class NeverLeaves(Keyed):
 class IsOut(Keyed):
     """The interrupt comes while the request is out; `arrives`: it was done by then."""
 
-    def __init__(
-        self, inner: library.Receiver, kind: type[BaseException], *, arrives: bool = False
-    ) -> None:
-        super().__init__(inner)
+    def __init__(self, file: Path, kind: type[BaseException], *, arrives: bool = False) -> None:
+        super().__init__(file)
         self._kind, self._arrives = kind, arrives
 
     def send(self, query: library.Query) -> library.Receipt | None:

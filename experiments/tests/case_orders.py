@@ -1034,7 +1034,7 @@ class TwoFilesTogether(ShopCase):
         ]
 
     def test_files_that_agree_have_no_findings(self) -> None:
-        """O16: drafts, a confirmed, a rejected and a revoked order; nothing is written."""
+        """O16: drafts, a confirmed, a rejected and a revoked order; it only asks for the list."""
         one = self.shop
         for at, faults in enumerate(([], [declined], [refused])):
             claim = one.claimed(f"work-{at}")
@@ -1043,9 +1043,11 @@ class TwoFilesTogether(ShopCase):
             one.dispatch(order, claim=claim)
         one.revoke(one.propose(1))
         one.propose(2)
-        before = one.written()
+        before = oracle.dump(one.scene.sender)
+        asked = oracle.contacts(one.scene.receiver_file)
         self.assertEqual(self.findings(one), [])
-        self.assertEqual(one.written(), before)
+        self.assertEqual(oracle.dump(one.scene.sender), before)
+        self.assertEqual(oracle.contacts(one.scene.receiver_file), [*asked, ("list", "")])
 
     def test_a_lost_receipt_and_a_fault_before_the_supplier_are_told_apart(self) -> None:
         """O16: by whether a row stands in the account."""

@@ -12,6 +12,7 @@ from experiments.harness.supplier import BLIND, IDENTITY, KEYED
 from experiments.tests.shop import (
     DAY_MS,
     HOUR_MS,
+    LAGS,
     LEASE_MS,
     YEAR_MS,
     Fault,
@@ -241,9 +242,9 @@ class AskFirst(ShopCase):
         dispatch(one.ledger, charge.operation_id, one.near)
         words = (one.ledger, charge.operation_id, one.near)
         self.refuses(one, ResendRefused, resend, *words)
-        one.near.hides = True
+        one.near.terms = LAGS
         inquire(*words)
-        one.near.hides = False
+        one.near.terms = {}
         self.assertIn(Action.RESEND, one.offers(charge))
         self.assertIs(resend(*words).outcome, State.CONFIRMED)
         self.assertEqual(one.effects(), {charge.operation_id: 1})
@@ -275,9 +276,9 @@ class MemoryOfKeys(ShopCase):
     def tries(self, one: Shop, order: Operation) -> bool:
         """Ask, and say whether a resend passes; what is offered agrees, and one effect stands."""
         if one.look(order).asked_after < one.look(order).attempts:
-            one.near.hides = True
+            one.near.terms = LAGS
             one.inquire(order)
-            one.near.hides = False
+            one.near.terms = {}
         offered = Action.RESEND in one.offers(order)
         if not offered:
             self.refuses(one, ResendRefused, one.resend, order)
@@ -348,10 +349,10 @@ class MemoryOfKeys(ShopCase):
         """C26: two ticks slow since the first send, and the supplier forgets at tick 10."""
         one = self.open("slow", policy=remembers(10, margin=2))
         order, born_ms = one.unknown(), one.clock.now_ms
-        one.near.remembers_ms = 10 * TICK_MS
-        one.near.true_ms = lambda: one.clock.now_ms - born_ms + 2 * TICK_MS
-        one.near.hides = True
+        one.near.clock = lambda: one.clock.now_ms + 2 * TICK_MS
+        one.near.terms = LAGS
         one.inquire(order)
+        one.near.terms = {"retention_ms": 10 * TICK_MS}
         self.at(one, born_ms, 8)
         self.refuses(one, ResendRefused, one.resend, order)
         one.clock.now_ms -= 1
@@ -362,7 +363,7 @@ class MemoryOfKeys(ShopCase):
         """O18, C26: it must have ended inside the window, by the limit of its receiver."""
         one = self.open("long call", policy=remembers(10))
         order, born_ms = one.unknown(), one.clock.now_ms
-        one.near.hides = True
+        one.near.terms = LAGS
         self.at(one, born_ms, 8)
         one.inquire(order)
         one.near.limit_s = 2.001
@@ -408,9 +409,9 @@ class HistoriesOfAttempts(ShopCase):
                 one.price(f"SKU-{at}")
                 claim = one.claimed(f"work-{at}")
                 order = one.approved(sku=f"SKU-{at}", claim=claim)
-                one.near.hides = True
+                one.near.terms = LAGS
                 self.play(one, order, history, told, claim=claim)
-                one.near.hides = False
+                one.near.terms = {}
                 self.evidence(one, order, history)
         states = [state for state, _ in oracle.states(one.scene.sender).values()]
         self.assertEqual(len(states), 64)
@@ -836,7 +837,7 @@ class HandedIn(ShopCase):
         order = one.approved()
         one.near.faults = [declined]
         one.dispatch(order)
-        self.assertIsNone(one.near.make(order.query))
+        self.assertIsNone(one.supplier(keyed=False).make(order.query))
         self.assertEqual(one.effects(), {})
         self.assertEqual(oracle.closed(one.scene.receiver_file), [order.operation_id])
 

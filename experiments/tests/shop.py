@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from experiments.harness import oracle
-from experiments.harness.inprocess import InProcessReceiver, create
+from experiments.harness.inprocess import InProcessSupplier, create
 from experiments.harness.lab import BIRTH_MS, Lab
 from experiments.harness.supplier import IDENTITY, KEYED
 from experiments.tests.base import LabCase
 from reconcile import (
     Action,
-    Effect,
     EffectPolicy,
     Ledger,
     Operation,
@@ -55,80 +54,40 @@ class Clock:
         return self.now_ms
 
 
-class Near(InProcessReceiver):
-    """A keyed supplier in this process: one effect and one stored receipt for an identity.
+class Near(InProcessSupplier):
+    """A keyed supplier in this process.
 
     `faults` has one for each send to come, and then it answers. `heard` is all that reached it.
-    It forgets an effect `remembers_ms` after it was made, by `true_ms`; None: never.
     """
 
-    limit_s: float | None = 1.0
-
-    def __init__(
-        self,
-        file: Path,
-        *,
-        identity: str = IDENTITY,
-        policy: EffectPolicy = KEYED,
-        epoch: int = 1,
-        faults: Sequence[Fault] = (),
-    ) -> None:
-        super().__init__(file, identity=identity, policy=policy, epoch=epoch)
-        self.faults = list(faults)
+    def __init__(self, file: Path, **named: Any) -> None:
+        super().__init__(file, **named)
+        self.faults: list[Fault] = []
         self.heard: list[tuple[str, str]] = []
-        self.hides = False  # its lookups lag: they find nothing yet
         self.says: Receipt | None = None  # what its lookups answer, whatever is stored
-        self.true_ms: Callable[[], int] = lambda: 0
-        self.remembers_ms: int | None = None
-        self._made_ms: dict[str, int] = {}
-        self._declined: dict[str, Receipt] = {}
 
     def send(self, query: Query) -> Receipt | None:
-        fault = self.faults.pop(0) if self.faults else order
+        fault = self.faults.pop(0) if self.faults else Near.make
         if fault is not refused:
             self.heard.append(("send", query.operation_id))
         return fault(self, query)
 
     def lookup(self, query: Query) -> Receipt | None:
         self.heard.append(("lookup", query.operation_id))
-        return self.says or (None if self.hides else self.stored(query))
-
-    def listing(self) -> tuple[Effect, ...]:
-        """Every effect of the account, read from its file."""
-        found = oracle.effects(self.file)
-        return tuple(Effect(operation_id=i, **row) for i, rows in found.items() for row in rows)
+        return self.says or super().lookup(query)
 
     def make(self, query: Query) -> Receipt | None:
-        """Make an effect, whatever stands there already."""
-        self._made_ms.setdefault(query.operation_id, self.true_ms())
+        """No fault: it is done, unless it was done before, and its receipt comes."""
         return super().send(query)
 
-    def decline(self, query: Query) -> Receipt:
-        """Store a rejection, and close the operation."""
-        self.snapshot(query, close=True)
-        receipt = answer(query, status="rejected", effect_id=None)
-        return self._declined.setdefault(query.operation_id, receipt)
 
-    def stored(self, query: Query) -> Receipt | None:
-        """What is remembered of an identity."""
-        if query.operation_id in self._declined:
-            return self._declined[query.operation_id]
-        made_ms = self._made_ms.get(query.operation_id)
-        forgets = self.remembers_ms is not None and made_ms is not None
-        if forgets and self.true_ms() >= (made_ms or 0) + (self.remembers_ms or 0):
-            return None
-        effects = self.snapshot(query).effects
-        return answer(query, effect_id=effects[0].effect_id) if effects else None
-
-
-def order(near: Near, query: Query) -> Receipt | None:
-    """No fault: it is done, unless it was done before, and its receipt comes."""
-    return near.stored(query) or near.make(query)
+LAGS = {"lookup_delay_ms": YEAR_MS}
+"""The terms of an account whose lookups find nothing yet."""
 
 
 def lost(near: Near, query: Query) -> Receipt | None:
     """It is done, and the reply is lost."""
-    order(near, query)
+    near.make(query)
     raise NoReply(near.identity, "the connection was dropped")
 
 
@@ -149,7 +108,7 @@ def turned_away(near: Near, query: Query) -> Receipt | None:
 
 def declined(near: Near, query: Query) -> Receipt | None:
     """It is declined for good: stored, and closed, unless it was done before."""
-    return near.stored(query) or near.decline(query)
+    return InProcessSupplier(near.file, rejects=True).send(query)
 
 
 def answer(question: Query, **changed: Any) -> Receipt:
@@ -186,8 +145,8 @@ class Shop:
     # --- acting -----------------------------------------------------------------------------
 
     def supplier(self, **changed: Any) -> Near:
-        """An adapter to the same account."""
-        return Near(self.scene.receiver_file, **changed)
+        """An adapter to the same account, whose clock is the shop's."""
+        return Near(self.scene.receiver_file, **{"clock": self.clock, **changed})
 
     def price(self, sku: str, unit_cost: int = 250) -> None:
         shop.set_price(
