@@ -8,6 +8,7 @@ from .flows.process_receiver import ProcessReceiver
 from .flows.receivers import Receiver, UnavailableReceiver
 from .flows.review import close, observe, reconcile
 from .flows.sender import dispatch, resend
+from .flows.sweep import SweepSummary, reconcile_once
 from .ledger.decisions import Decision
 from .ledger.store import Ledger
 from .ledger.views import look, open_questions
@@ -37,6 +38,7 @@ __all__ = [
     "ReconcileError",
     "Snapshot",
     "State",
+    "SweepSummary",
     "ToolResult",
     "Transport",
     "UnavailableReceiver",
@@ -54,5 +56,6 @@ __all__ = [
     "operation_identity",
     "prepare",
     "reconcile",
+    "reconcile_once",
     "resend",
 ]

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from . import arguments, report
+from . import arguments, report, sweep_report
 from .ledger import views
 from .ledger.store import Ledger
 from .rules import errors
@@ -73,13 +73,16 @@ def _answer(given: argparse.Namespace, busy_ms: int) -> str:
         return _status(given.file, busy_ms)
     if given.command == "show":
         return _show(given.file, given.operation, busy_ms)
+    if given.command == "obligations":
+        return _obligations(given.file, busy_ms)
     if given.command == "explain":
         return report.explain(given.verdict)
-    from . import order_commands  # here, since HTTP would double the time of a look
+    from . import order_commands, sweep_commands  # here: HTTP would double the time of a look
 
     name = given.command.replace("-", "_")
     with _rows_of(given.file):
-        answer: str = getattr(order_commands, name)(given, busy_ms)
+        where = sweep_commands if hasattr(sweep_commands, name) else order_commands
+        answer: str = getattr(where, name)(given, busy_ms)
     return answer
 
 
@@ -95,7 +98,15 @@ def _status(path: str, busy_ms: int) -> str:
             paused=ledger.paused,
             budgets=views.budgets(ledger),
             drafts=views.drafts(ledger, limit=limit),
+            questions=views.obligations(ledger, limit=limit),
         )
+
+
+def _obligations(path: str, busy_ms: int) -> str:
+    with _looking(path, busy_ms) as ledger:
+        limit = max(1, sum(views.count_by_state(ledger).values()))
+        found = views.obligations(ledger, limit=limit)
+        return sweep_report.obligations(found, now_ms=ledger.now_ms())
 
 
 def _show(path: str, operation_id: str, busy_ms: int) -> str:

@@ -12,6 +12,8 @@ Look into the ledger of a sender. These commands change no row, send nothing, de
 
   status FILE             how many operations stand in each state, and every open question:
                           why it is open, and what is allowed next
+  obligations FILE        every open question: its age, who works on it, its deadline, what
+                          comes next
   show FILE OPERATION     everything recorded about one operation, and its history
   explain VERDICT         what a verdict proves, or what a state says, and what to do next
   diagnose FILE           what does not agree with a supplier's account, and what to ask it
@@ -19,6 +21,11 @@ Look into the ledger of a sender. These commands change no row, send nothing, de
 This asks a supplier for the receipt it stored, and settles by it; it sends no order:
 
   inquire FILE OPERATION
+
+This visits every open question that is due, and writes what a supplier, if one is named, says
+of it; it sends no order, closes nothing, and decides what the policies and --may-decide all list:
+
+  sweep FILE
 
 These write what a person on the list of approvers decides about an order, and send nothing:
 
@@ -58,7 +65,8 @@ def parser() -> Parser:
     )
     for name, (about, places, options) in _COMMANDS.items():
         needed = [f"--{option} {option.upper()}" for option in options]
-        usage = " ".join(("python3 -m reconcile", name, *map(str.upper, places), *needed))
+        spare = [f"[--{option} {option.upper()}]" for option in _SPARE.get(name, {})]
+        usage = " ".join(("python3 -m reconcile", name, *map(str.upper, places), *needed, *spare))
         command = commands.add_parser(
             name,
             usage=usage,
@@ -71,6 +79,10 @@ def parser() -> Parser:
         for option in options:
             command.add_argument(
                 f"--{option}", metavar=option.upper(), required=True, help=_PLACES[option]
+            )
+        for option, default in _SPARE.get(name, {}).items():
+            command.add_argument(
+                f"--{option}", metavar=option.upper(), default=default, help=_PLACES[option]
             )
     return made
 
@@ -87,6 +99,11 @@ _PLACES = {
     "supplier": "the supplier's account, which is the target of the order",
     "reference": "where the original of the receipt can be found, 1 to 500 characters",
     "url": "where the supplier listens, http://HOST:PORT",
+    "worker": "who sweeps: a name for people, which gives no right",
+    "scope": "whose questions: TENANT/PROJECT/ENVIRONMENT; without it, default/default/default",
+    "batch": "how many questions are claimed at once, 1 to 1000",
+    "may-decide": "what needs no person today, where the pinned policy lists it, too: receipt, "
+    "unique_exact_match, terminal_absence, with commas between",
 }
 _ORDER = ("file", "operation")
 _COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
@@ -97,6 +114,12 @@ _COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         "What does not agree with a supplier's account. Nothing is written on either side.",
         ("file",),
         ("supplier", "url"),
+    ),
+    "obligations": ("Every open question, and what is done about it.", ("file",), ()),
+    "sweep": (
+        "Visit every open question that is due. Without --supplier and --url nobody is asked.",
+        ("file",),
+        ("worker",),
     ),
     "inquire": (
         "Ask the supplier for the receipt that it stored. None proves nothing.",
@@ -119,7 +142,10 @@ _COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("receipt", "digest", "supplier", "actor", "reference"),
     ),
 }
+_SPARE: dict[str, dict[str, str | None]] = {
+    "sweep": {"supplier": None, "url": None, "may-decide": "", "scope": None, "batch": "10"},
+}
+"""Options that may be left out, and what they are then."""
 
-
-DECIDING = ("inquire", "approve", "revoke", "resolve-order")
+DECIDING = ("inquire", "sweep", "approve", "revoke", "resolve-order")
 """The commands that write, and whose answer may be lost after that."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from . import order_report
+from . import order_report, sweep_report
 from .ledger.views import Entry
 from .rules.actions import Action, next_actions
 from .rules.diagnosis import Diagnosis
 from .rules.errors import Malformed
 from .rules.money import Budget
+from .rules.obligation import Obligation
 from .rules.operation import Operation
 from .rules.states import FINAL, MOVES, UNRESOLVED, Cause, State
 from .rules.verdicts import Verdict
@@ -84,8 +85,10 @@ def status(
     paused: str | None = None,
     budgets: Sequence[Budget] = (),
     drafts: Sequence[Operation] = (),
+    questions: Sequence[Obligation] = (),
 ) -> str:
     """How many operations stand in each state, the money, every open question, every draft."""
+    asked = {question.key: question for question in questions}
     lines = order_report.pause(paused)
     lines.append(f"operations: {sum(counts.values())}")
     known = [state.value for state in State]
@@ -108,6 +111,7 @@ def status(
             ("since", _since(operation.open_since_ms, now_ms)),
             ("why open", _why_open(operation)),
         )
+        lines += sweep_report.person_lines(asked.get(operation.operation_id), now_ms)
         lines += order_report.order_lines(operation, now_ms=now_ms)
         lines += _allowed(operation, now_ms)
     lines += _drafts(drafts, now_ms)

@@ -52,8 +52,8 @@ from reconcile import (
     observe,
     prepare,
 )
-from reconcile.flows import orders, settlement, shop, work
-from reconcile.ledger.claims import WORK
+from reconcile.flows import orders, settlement, shop, sweep, work
+from reconcile.ledger.claims import OBLIGATION, WORK
 from reconcile.rules import errors
 from reconcile.rules.delivery import MAY_ARRIVE
 from reconcile.rules.money import MONEY
@@ -65,10 +65,11 @@ ROOT = Path(root_of("reconcile"))
 MAY_CHANGE = {
     "operation": {"state", "version", "effect_id"},
     "attempt": {"transport", "said"},
-    "obligation": {"due_ms", "ended_ms"},
+    "obligation": {"due_ms", "visits", "fruitless", "found", "repairs", "ended_ms"},
+    "escalation": {"repaired_by", "reason", "repaired_ms"},
     "store": {"incarnation", "acts", "paused_why"},
     "work": {"cancelled_by", "reason", "cancelled_ms"},
-    "claim": {"expires_ms"},
+    "claim": {"generation", "token", "incarnation", "owner", "claimed_ms", "expires_ms"},
     "approver": {"listed", "changed_ms"},
     "approval": {"revoked_by", "reason", "revoked_ms"},
 }
@@ -79,7 +80,7 @@ IDENTITY_COLUMNS = (
     *("compensates", "subject", "scope", "policy", "prepared_ms"),
 )
 
-TABLES = 25
+TABLES = 27
 
 SEAL = re.compile(r"_is_not_(replaced|removed|changed)$")
 KINDS = ("replace", "update", "update or replace", "delete", "upsert")
@@ -314,7 +315,7 @@ class EveryTriggerIsNeeded(LabCase):
                 ("receipt", "origin", [member.value for member in Origin]),
                 ("approval", "basis", [member.value for member in Basis]),
                 ("entry", "does", ["reserve", *dict.fromkeys(MONEY.values())]),
-                ("claim", "what", [WORK]),
+                ("claim", "what", [WORK, OBLIGATION]),
             ):
                 with self.subTest(table):
                     self.assertEqual(listed(other, table, column), values)
@@ -1157,7 +1158,17 @@ def populate(case: LabCase, scene: Scene) -> None:
         approve(ledger, look(ledger, stale.operation_id))
         there = near.snapshot(stale.query, close=True)
         observe(ledger, stale.operation_id, replace(there, effects=()))
+        populate_questions(ledger, near)
         populate_orders(ledger, scene)
+
+
+def populate_questions(ledger: Ledger, near: library.Receiver) -> None:
+    """Two questions that a person handed back, and a lane of another scope."""
+    elsewhere = intent(ledger, near, "elsewhere", scope=("acme", "billing", "test"))
+    dispatch(ledger, elsewhere.operation_id, LosesRequest(near))
+    for question in library.open_questions(ledger):
+        if question.work_id in ("open", "cut"):
+            sweep.hand_back(ledger, question.operation_id, actor="ada", reason="it answers again")
 
 
 def intent(ledger: Ledger, near: library.Receiver, work_id: str, **more: Any) -> library.Operation:
@@ -1496,6 +1507,8 @@ def _delivers(work_id: str, quantity: int) -> str:
     return _insert("delivery", f"'a bike', number, {quantity}, 'eve', 0", work_id)
 
 
+_QUESTION = "number, 2, 1, 1, 0, NULL, 0, 0, 0, NULL, 0, {}"
+_CALL = "number, 1, 7, 'w', 0, {}"
 _MOVE = "UPDATE operation SET {} WHERE work_id = 'open'"
 _PAUSES = "UPDATE store SET paused_why = 'a copy'"
 _CANCELS = "UPDATE work SET cancelled_by = 'eve', reason = 'r', cancelled_ms = 1 WHERE work_id = "
@@ -1605,11 +1618,11 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
         (f"UPDATE attempt SET transport = NULL WHERE {_of('open')}",),
     ),
     "obligation_is_the_only_open_one": (
-        (_insert("obligation", "number, 2, 0, 0, NULL", "open"),),
+        (_insert("obligation", _QUESTION.format("NULL"), "open"),),
     ),
     "obligation_begins_with_unknown": (
-        (_insert("obligation", "number, 2, 0, 0, NULL", "paid"),),
-        (_insert("obligation", "number, 2, 0, 0, 1", "paid"),),
+        (_insert("obligation", _QUESTION.format("NULL"), "paid"),),
+        (_insert("obligation", _QUESTION.format("1"), "paid"),),
     ),
     "obligation_ends_once": (
         (f"UPDATE obligation SET ended_ms = NULL WHERE {_of('paid')}",),
@@ -1619,6 +1632,35 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
     "obligation_ends_with_its_question": (
         (f"UPDATE obligation SET ended_ms = 1 WHERE {_of('open')}",),
         (f"UPDATE obligation SET ended_ms = 1 WHERE {_of('cut')}",),
+    ),
+    "obligation_counts_only_rise": (
+        (
+            f"UPDATE obligation SET visits = 2 WHERE {_of('open')}",
+            f"UPDATE obligation SET visits = 1 WHERE {_of('open')}",
+        ),
+        (f"UPDATE obligation SET repairs = 0 WHERE {_of('open')}",),
+        (
+            f"UPDATE obligation SET fruitless = 2 WHERE {_of('open')}",
+            f"UPDATE obligation SET fruitless = 0 WHERE {_of('open')}",
+        ),
+    ),
+    "escalation_calls_once": (
+        (_insert("escalation", _CALL.format("NULL, NULL, NULL"), "paid"),),
+        (_insert("escalation", _CALL.format("'eve', 'r', 1"), "open"),),
+        (
+            _insert("escalation", _CALL.format("NULL, NULL, NULL"), "open"),
+            _insert("escalation", _CALL.format("NULL, NULL, NULL").replace("7", "8"), "open"),
+        ),
+    ),
+    "escalation_is_answered_once": (
+        (f"UPDATE escalation SET repaired_by = 'eve' WHERE {_of('open')}",),
+    ),
+    "claim_generations_only_rise": (
+        ("UPDATE claim SET generation = 0 WHERE item = 'lost'",),
+        ("UPDATE claim SET token = 'mine' WHERE item = 'lost'",),
+        ("UPDATE claim SET owner = 'eve' WHERE item = 'lost'",),
+        ("UPDATE claim SET incarnation = 9 WHERE item = 'lost'",),
+        ("UPDATE claim SET generation = 9 WHERE item = 'lost'",),
     ),
     "work_is_cancelled_once": (
         ("UPDATE work SET cancelled_by = 'eve' WHERE work_id = 'cancelled'",),

@@ -68,7 +68,7 @@ def prepare_in(
     if distinct_need is not None:
         checks.instance("distinct_need", distinct_need, DistinctNeed)
     identity = operation_identity(work_id, declared.identity, proposal_of(kind, payload, None))
-    whose, text = _scope(scope), payload_text(payload)
+    whose, text = scope_of(scope), payload_text(payload)
     stored = operations.find(tx, identity.operation_id)
     if stored is not None:
         for name, now, then in (
@@ -101,7 +101,8 @@ def prepare_in(
     return operation
 
 
-def _scope(scope: object) -> Scope:
+def scope_of(scope: object) -> Scope:
+    """A scope from outside. Raises Malformed if it is not three names."""
     if not isinstance(scope, tuple) or len(scope) != 3:
         raise errors.Malformed("scope", "needs three names: tenant, project, environment")
     for name, part in zip(Scope._fields, scope, strict=True):

@@ -9,14 +9,14 @@ from ..rules import errors
 from ..rules.claim import Claim
 from .tx import Tx
 
-WORK = "work"
+WORK, OBLIGATION = "work", "obligation"
 
 
 def current(tx: Tx, what: str, item: str) -> Claim | None:
     """The newest claim of an item, ended or not; None if it never had one."""
     row = tx.execute(
         "SELECT generation, token, incarnation, owner, expires_ms FROM claim "
-        "WHERE what = ? AND item = ? ORDER BY generation DESC LIMIT 1",
+        "WHERE what = ? AND item = ?",
         (what, item),
     ).fetchone()
     if row is None:
@@ -51,35 +51,47 @@ def take(tx: Tx, what: str, item: str, *, owner: str, lease_ms: int) -> Claim:
         owner=owner,
         expires_ms=tx.now_ms + lease_ms,
     )
-    tx.execute(
-        "INSERT INTO claim VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            what,
-            item,
-            claim.generation,
-            claim.token,
-            here,
-            owner,
-            tx.now_ms,
-            claim.expires_ms,
-        ),
-    )
+    _write(tx, claim, first=last is None)
     return claim
 
 
-def assert_current(tx: Tx, claim: Claim) -> Claim:
-    """The claim as it stands now. Raises StaleClaim if it is not the live one of its item."""
+def _write(tx: Tx, claim: Claim, *, first: bool) -> None:
+    holder = (claim.generation, claim.token, claim.incarnation, claim.owner)
+    values = (*holder, tx.now_ms, claim.expires_ms, claim.what, claim.item)
+    if first:
+        tx.execute(
+            "INSERT INTO claim (generation, token, incarnation, owner, claimed_ms, expires_ms, "
+            "what, item) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+    else:
+        tx.execute(
+            "UPDATE claim SET generation = ?, token = ?, incarnation = ?, owner = ?, "
+            "claimed_ms = ?, expires_ms = ? WHERE what = ? AND item = ?",
+            values,
+        )
+
+
+def assert_newest(tx: Tx, claim: Claim) -> Claim:
+    """The claim as it stands now. Raises StaleClaim if another one of its item came after it."""
     now = current(tx, claim.what, claim.item)
-    rules.token_fences_worker(claim, now, incarnation=incarnation(tx), now_ms=tx.now_ms)
+    rules.token_fences_worker(claim, now, incarnation=incarnation(tx))
     assert now is not None
+    return now
+
+
+def assert_current(tx: Tx, claim: Claim) -> Claim:
+    """The same, and live. Raises StaleClaim if it is not the newest of its item, or has ended."""
+    now = assert_newest(tx, claim)
+    rules.lease_has_not_ended(now, tx.now_ms)
     return now
 
 
 def end_at(tx: Tx, claim: Claim, expires_ms: int) -> None:
     """Move the end of a claim, which may lie behind us."""
     tx.execute(
-        "UPDATE claim SET expires_ms = ? WHERE what = ? AND item = ? AND generation = ?",
-        (expires_ms, claim.what, claim.item, claim.generation),
+        "UPDATE claim SET expires_ms = ? WHERE what = ? AND item = ?",
+        (expires_ms, claim.what, claim.item),
     )
 
 

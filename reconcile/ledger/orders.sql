@@ -16,18 +16,6 @@ CREATE TABLE work (
     CHECK ((cancelled_by IS NULL) = (cancelled_ms IS NULL)),
     CHECK ((reason IS NULL) = (cancelled_ms IS NULL))) WITHOUT ROWID;
 
--- Who may work on an item. Each claim is a row, its token fresh; the newest generation counts.
-CREATE TABLE claim (
-    what TEXT NOT NULL CHECK (what IN ('work')),
-    item TEXT NOT NULL,
-    generation INTEGER NOT NULL,
-    token TEXT NOT NULL UNIQUE,
-    incarnation INTEGER NOT NULL,  -- of the store that gave it
-    owner TEXT NOT NULL CHECK (owner <> ''),
-    claimed_ms INTEGER NOT NULL,
-    expires_ms INTEGER NOT NULL,
-    PRIMARY KEY (what, item, generation)) WITHOUT ROWID;
-
 -- What a unit costs at a supplier; the newest version counts. A caller names no price.
 CREATE TABLE price (
     sku TEXT NOT NULL,

@@ -15,8 +15,8 @@ from ..rules.states import MOVES
 from .tx import Tx
 
 APPLICATION_ID = 0x5EC04C17  # in the file's header: this file is a ledger of this library
-SCHEMA_VERSION = 2
-SCRIPTS = ("schema.sql", "orders.sql")
+SCHEMA_VERSION = 3
+SCRIPTS = ("schema.sql", "questions.sql", "orders.sql")
 
 MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "legal_move": (),
@@ -32,10 +32,12 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "close_request": (),
     "operation": ("state", "version", "effect_id"),
     "attempt": ("transport", "said"),
-    "obligation": ("due_ms", "ended_ms"),
+    "lane": (),
+    "obligation": ("due_ms", "visits", "fruitless", "found", "repairs", "ended_ms"),
+    "escalation": ("repaired_by", "reason", "repaired_ms"),
     "store": ("incarnation", "acts", "paused_why"),
     "work": ("cancelled_by", "reason", "cancelled_ms"),
-    "claim": ("expires_ms",),
+    "claim": ("generation", "token", "incarnation", "owner", "claimed_ms", "expires_ms"),
     "price": (),
     "budget": (),
     "approver": ("listed", "changed_ms"),

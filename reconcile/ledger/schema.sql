@@ -148,16 +148,6 @@ CREATE TABLE close_request (
     asked_ms INTEGER NOT NULL,
     PRIMARY KEY (operation, asked)) WITHOUT ROWID;
 
--- The open question. A proof that nothing was sent ends one; the next announcement begins another generation.
-CREATE TABLE obligation (
-    operation INTEGER NOT NULL REFERENCES operation,
-    generation INTEGER NOT NULL,
-    opened_ms INTEGER NOT NULL,
-    due_ms INTEGER NOT NULL,     -- when it may next be worked on
-    ended_ms INTEGER,            -- NULL: the question is open
-    PRIMARY KEY (operation, generation)) WITHOUT ROWID;
-CREATE INDEX obligation_due ON obligation (due_ms, operation) WHERE ended_ms IS NULL;
-
 -- What the rules say, once more, for whoever writes past the library.
 
 CREATE TRIGGER operation_starts_prepared BEFORE INSERT ON operation
@@ -249,21 +239,3 @@ CREATE TRIGGER store_only_grows_older BEFORE UPDATE ON store
 WHEN NEW.incarnation < OLD.incarnation OR NEW.acts < OLD.acts
   OR (OLD.paused_why IS NOT NULL AND NEW.paused_why IS NULL)
 BEGIN SELECT RAISE(ABORT, 'store: its counts only rise, and nothing unpauses it'); END;
-
-CREATE TRIGGER obligation_is_the_only_open_one BEFORE INSERT ON obligation
-WHEN EXISTS (SELECT 1 FROM obligation WHERE operation = NEW.operation AND ended_ms IS NULL)
-BEGIN SELECT RAISE(ABORT, 'obligation: the question is open already'); END;
-
-CREATE TRIGGER obligation_begins_with_unknown BEFORE INSERT ON obligation
-WHEN NEW.ended_ms IS NOT NULL
-  OR NOT EXISTS (SELECT 1 FROM operation WHERE number = NEW.operation AND state = 'unknown')
-BEGIN SELECT RAISE(ABORT, 'obligation: opened by an announcement alone'); END;
-
-CREATE TRIGGER obligation_ends_once BEFORE UPDATE ON obligation WHEN OLD.ended_ms IS NOT NULL
-BEGIN SELECT RAISE(ABORT, 'obligation: an ended question stays ended'); END;
-
-CREATE TRIGGER obligation_ends_with_its_question BEFORE UPDATE OF ended_ms ON obligation
-WHEN NEW.ended_ms IS NOT NULL
- AND EXISTS (SELECT 1 FROM operation o JOIN legal_move m ON m.source = o.state
-             WHERE o.number = NEW.operation AND o.state <> 'prepared')
-BEGIN SELECT RAISE(ABORT, 'obligation: the question is not answered'); END;

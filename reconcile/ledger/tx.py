@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from ..rules import errors
+from ..rules import errors, sweep_errors
 from ..rules.policy import EffectPolicy
 
 
@@ -33,3 +34,22 @@ class Tx:
                 "SQLite ended this transaction: nothing more may be written in it"
             )
         return self._connection.execute(sql, values)
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """A part that is undone alone if it fails, so that one bad row does not stop the others.
+
+        Raises RowRefused if a constraint or a trigger refused a row. Whatever else SQLite raises
+        is about the file, and ends the whole transaction.
+        """
+        self.execute("SAVEPOINT part")
+        try:
+            yield
+        except Exception as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO part")
+                self._connection.execute("RELEASE part")
+            if isinstance(error, sqlite3.IntegrityError):
+                raise sweep_errors.RowRefused(str(error)) from error
+            raise
+        self.execute("RELEASE part")

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from ..rules import checks
 from ..rules.money import Budget
+from ..rules.obligation import Obligation
 from ..rules.operation import Operation
+from . import obligations as questions
 from . import operations, reservations
 from .store import Ledger
 
@@ -35,12 +37,15 @@ def open_questions(ledger: Ledger, *, limit: int = 100) -> list[Operation]:
     checks.instance("ledger", ledger, Ledger)
     checks.whole("limit", limit, least=1)
     with ledger.reading() as tx:
-        rows = tx.execute(
-            "SELECT operation FROM obligation WHERE ended_ms IS NULL "
-            "ORDER BY due_ms, operation LIMIT ?",
-            (limit,),
-        ).fetchall()
-        return operations.read_all(tx, [row[0] for row in rows])
+        return operations.read_all(tx, questions.open_numbers(tx, limit=limit))
+
+
+def obligations(ledger: Ledger, *, limit: int = 100) -> list[Obligation]:
+    """The same questions with all that was done about them, at most `limit` of them."""
+    checks.instance("ledger", ledger, Ledger)
+    checks.whole("limit", limit, least=1)
+    with ledger.reading() as tx:
+        return questions.all_open(tx, limit=limit)
 
 
 def count_by_state(ledger: Ledger) -> dict[str, int]:
@@ -115,6 +120,10 @@ _HISTORY = (
     "SELECT observed_ms, 'observed: ' || verdict"
     " FROM observation WHERE operation = ? ORDER BY seen",
     f"{_DECISION} AND cause <> 'announced' ORDER BY version",
+    "SELECT called_ms, 'a person was called: ' || why"
+    " FROM escalation WHERE operation = ? ORDER BY generation, called",
+    "SELECT repaired_ms, 'handed back to the sweeps by ' || repaired_by || ', because ' || reason"
+    " FROM escalation WHERE operation = ? AND repaired_ms IS NOT NULL ORDER BY generation, called",
     "SELECT revoked_ms, 'approval ' || ordinal || ' revoked by ' || revoked_by"
     " || ', because ' || reason FROM approval WHERE operation = ? AND revoked_ms IS NOT NULL",
     "SELECT delivered_ms, quantity || ' delivered, reference ' || reference || ', recorded by '"

@@ -19,7 +19,7 @@ LONGEST_LEASE_MS = 24 * 3600 * 1000
 class Claim:
     """The right to work on one item until a moment. Times are UTC milliseconds."""
 
-    what: str  # the kind of item: work
+    what: str  # the kind of item: work, or obligation
     item: str
     generation: int  # the how-many-th claim of the item
     token: str
@@ -33,13 +33,19 @@ def is_live(claim: Claim, now_ms: int) -> bool:
     return now_ms < claim.expires_ms <= now_ms + LONGEST_LEASE_MS
 
 
-def token_fences_worker(
-    claim: Claim, current: Claim | None, *, incarnation: int, now_ms: int
-) -> None:
-    """token-fences-worker. Raises StaleClaim if this is not the current claim, or has ended."""
+def token_fences_worker(claim: Claim, current: Claim | None, *, incarnation: int) -> None:
+    """token-fences-worker. Raises StaleClaim if another claim came after this one.
+
+    No clock is asked. A lease that ended and that nobody took over since is still the newest: it
+    proves nothing, and takes nothing from what its holder has seen.
+    """
     if current is None or claim.token != current.token:
         raise errors.StaleClaim(claim.item, "another claim came after it, or it is not of here")
     if current.incarnation != incarnation:
         raise errors.StaleClaim(claim.item, "it was made before this store was restored")
+
+
+def lease_has_not_ended(current: Claim, now_ms: int) -> None:
+    """What leaves under a claim, leaves within its lease. Raises StaleClaim if that ended."""
     if not is_live(current, now_ms):
-        raise errors.StaleClaim(claim.item, f"it ended at {current.expires_ms}")
+        raise errors.StaleClaim(current.item, f"it ended at {current.expires_ms}")

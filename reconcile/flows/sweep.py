@@ -1,0 +1,281 @@
+"""Nobody sits beside every unknown: claim what is open, ask about its one key, write what is said.
+
+A sweep sends nothing and closes nothing. It claims a batch in one commit, asks without holding any
+lock, and writes each answer in a commit of its own, under the token of its claim. What it cannot
+answer stays open and rests; after a deadline, or enough visits in vain, a person is called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ledger import attempts, claims, decisions, obligations, operations, work
+from ..ledger.decisions import Decision
+from ..ledger.store import Ledger
+from ..ledger.tx import Tx
+from ..rules import checks, contact, errors, sweep_errors, sweeping
+from ..rules.claim import LONGEST_LEASE_MS, Claim, is_live
+from ..rules.evidence import Receipt, Snapshot
+from ..rules.obligation import Obligation
+from ..rules.operation import Operation, Scope
+from ..rules.policy import EffectPolicy
+from ..rules.receipts import Origin
+from ..rules.states import FINAL
+from ..rules.verdicts import classify
+from .preparation import scope_of
+from .receipts import settle
+from .receivers import Declared, Receiver, UnavailableReceiver, answer_of, check_receiver
+
+LARGEST_BATCH = 1000
+_BAD_ROW = (ValueError, TypeError, LookupError, errors.Malformed, sweep_errors.RowRefused)
+_FILE_FAILED = (errors.Busy, errors.StorageFailed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepSummary:
+    """What one sweep came to. `claimed` is what it worked on: resolved, unknown, or an error.
+
+    `errors` also counts a listing that failed and rows that could not be claimed. What another
+    worker took, or ended meanwhile, counts nowhere.
+    """
+
+    claimed: int
+    resolved: int
+    unknown: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a provider said about one question, not yet written."""
+
+    asked: bool = False  # its stored receipt was asked for
+    receipt: Receipt | None = None
+    snapshot: Snapshot | None = None
+    failed: str | None = None  # None: nothing went wrong; else what did, in a word
+
+
+Held = tuple[Obligation, Claim]
+
+
+def reconcile_once(
+    ledger: Ledger,
+    provider: Receiver | None = None,
+    *,
+    worker: str,
+    scope: tuple[str, str, str],
+    batch: int = 10,
+    lease_ms: int = 120_000,
+) -> SweepSummary:
+    """Visit what is due in a scope, at most `batch` questions, and write what the provider says.
+
+    `provider` answers for its own target and epoch; None is the honest stub for every target,
+    which answers nothing. `worker` is a name for people. What a sweep decides by itself is what
+    the pinned and the present policy both list in `sweep_may_decide`; all other evidence is kept
+    for a person. A lookup that raises, contradicts itself or says nothing leaves the question
+    open. A lease that ends returns it to the pool and proves nothing. Calling again visits what is
+    due by then. Raises UnknownScope, Paused, or Malformed if an argument is ill-typed. An
+    interrupt passes on, and what it left claimed returns when the lease ends.
+    """
+    declared = None if provider is None else check_receiver(provider)
+    try:
+        held, bad = claim_due(
+            ledger, declared, worker=worker, scope=scope, batch=batch, lease_ms=lease_ms
+        )
+    except _FILE_FAILED:
+        return SweepSummary(claimed=0, resolved=0, unknown=0, errors=1)
+    resolved = unknown = failed = 0
+    for obligation, claim in held:
+        if not is_live(claim, ledger.now_ms()):  # the calls before this one took the whole lease
+            continue
+        seen = ask(provider, obligation)
+        try:
+            done = finish(ledger, declared, (obligation, claim), seen, worker=worker)
+        except errors.StaleClaim:
+            continue
+        except Exception:  # of whatever class: one row that cannot be written stops no other
+            failed += 1
+            continue
+        if done:
+            resolved += 1
+        else:
+            unknown += 1
+    claimed = resolved + unknown + failed
+    return SweepSummary(claimed=claimed, resolved=resolved, unknown=unknown, errors=failed + bad)
+
+
+# --- claim --------------------------------------------------------------------------------------
+
+
+def claim_due(
+    ledger: Ledger,
+    declared: Declared | None,
+    *,
+    worker: str,
+    scope: tuple[str, str, str],
+    batch: int = 10,
+    lease_ms: int = 120_000,
+) -> tuple[list[Held], int]:
+    """Claim what is due, in one commit; and how many rows could not be claimed.
+
+    Raises as `reconcile_once` does, and Busy or StorageFailed if the listing failed.
+    """
+    checks.instance("ledger", ledger, Ledger)
+    checks.text("worker", worker)
+    checks.whole("batch", batch, least=1, most=LARGEST_BATCH)
+    checks.whole("lease_ms", lease_ms, least=1, most=LONGEST_LEASE_MS)
+    whose = scope_of(scope)
+    held: list[Held] = []
+    bad = 0
+    with ledger.transaction() as tx:
+        contact.store_is_live(work.paused_why(tx))
+        for number in _due(tx, whose, declared, batch):
+            try:
+                with tx.part():
+                    held.append(_claim(tx, number, worker, lease_ms))
+            except errors.AlreadyClaimed as other:
+                obligations.due_again(tx, number, other.expires_ms)
+            except _BAD_ROW:
+                bad += 1
+                _set_aside(tx, number)
+    return held, bad
+
+
+def _due(tx: Tx, scope: Scope, declared: Declared | None, batch: int) -> list[int]:
+    target, epoch = (None, 0) if declared is None else (declared.identity, declared.epoch)
+    found: list[tuple[int, int]] = []
+    for lane in obligations.lanes(tx, scope, target=target, epoch=epoch):
+        obligations.bring_back(tx, lane, limit=batch)
+        found += obligations.due(tx, lane, limit=batch)
+    return [number for _, number in sorted(found)[:batch]]
+
+
+def _claim(tx: Tx, number: int, worker: str, lease_ms: int) -> Held:
+    obligation = obligations.read(tx, number)
+    if obligation is None or obligation.operation.attempts < obligation.attempt:
+        raise sweep_errors.RowRefused("the question names an attempt that is not there")
+    claim = obligations.claim(tx, obligation, owner=worker, lease_ms=lease_ms)
+    return obligation, claim
+
+
+def _set_aside(tx: Tx, number: int) -> None:
+    """Let a row that cannot be claimed rest, so that it does not stand before all others."""
+    try:
+        with tx.part():
+            obligations.due_again(tx, number, tx.now_ms + sweeping.SLOWEST_MS)
+    except sweep_errors.RowRefused:
+        return  # the file lets nothing be done about it
+
+
+# --- observe ------------------------------------------------------------------------------------
+
+
+def ask(provider: Receiver | None, obligation: Obligation) -> Seen:
+    """Ask about the question's one key, where its policy says that it is answered. Closes nothing.
+
+    Whatever goes wrong in the provider is an answer that says nothing; an interrupt passes on.
+    """
+    query, sources = obligation.operation.query, obligation.sources
+    if provider is None:
+        provider = UnavailableReceiver(query.target, epoch=query.epoch)
+    lookup, asked = getattr(provider, "lookup", None), False
+    try:
+        if "lookup" in sources and callable(lookup):
+            found = answer_of(query.target, lambda: lookup(query), Receipt, type(None))
+            asked = True
+            if found is not None:
+                return Seen(asked=True, receipt=found)
+        if "snapshot" in sources or not asked:
+            read = answer_of(query.target, lambda: provider.snapshot(query), Snapshot)
+            return Seen(asked=asked, snapshot=read)
+    except errors.ReconcileError as error:
+        return Seen(asked=asked, failed=type(error).__name__)
+    return Seen(asked=True)
+
+
+# --- resolve ------------------------------------------------------------------------------------
+
+
+def finish(
+    ledger: Ledger, declared: Declared | None, held: Held, seen: Seen, *, worker: str
+) -> bool:
+    """Write what was seen, in one commit under the claim; whether that answered the question.
+
+    Raises StaleClaim, with nothing written, if another claim came after this one, or if the
+    question was answered, asked anew or handed back meanwhile, or its operation moved.
+    """
+    claimed, claim = held
+    present = EffectPolicy() if declared is None else declared.policy
+    actor = f"sweep by {worker}"
+    with ledger.transaction() as tx:
+        claims.assert_newest(tx, claim)
+        now = obligations.read(tx, claimed.operation.number)
+        sweeping.newer_generation_stales(claimed, now)
+        assert now is not None
+        contact.restored_starts_paused(now.operation)
+        done, found = _write(tx, now.operation, present, seen, actor)
+        if done is not None and done.state in FINAL:
+            return True
+        _rest(tx, now, found)
+        claims.end_at(tx, claim, tx.now_ms)
+        return False
+
+
+def _write(
+    tx: Tx, operation: Operation, present: EffectPolicy, seen: Seen, actor: str
+) -> tuple[Decision | None, str]:
+    """Keep the evidence, and decide by it where the policies let a sweep do that."""
+    if seen.asked:
+        attempts.asked(tx, operation, attempts=operation.attempts, found=seen.receipt is not None)
+    if seen.receipt is not None:
+        found = f"{sweeping.RECEIPT}: {seen.receipt.status}"
+        if sweeping.may_decide(operation, present, sweeping.RECEIPT):
+            return settle(tx, operation, seen.receipt, Origin.LOOKUP, actor=actor), found
+        attempts.keep(tx, operation, seen.receipt, Origin.LOOKUP)
+        return None, found
+    if seen.snapshot is None:
+        return None, seen.failed or "no stored receipt"
+    try:
+        move = sweeping.decide(operation, present, seen.snapshot, actor=actor)
+    except (errors.WrongQuestion, errors.Overclaimed) as refusal:
+        return None, type(refusal).__name__
+    verdict = classify(seen.snapshot)
+    if move is not None:
+        return decisions.record(tx, move), verdict.value
+    decisions.observe(tx, operation, seen.snapshot, verdict)
+    return None, verdict.value
+
+
+def _rest(tx: Tx, obligation: Obligation, found: str) -> None:
+    fruitless = obligation.fruitless + 1
+    why = sweeping.calls_a_person(obligation, fruitless=fruitless, now_ms=tx.now_ms)
+    if why is not None:
+        obligations.escalate(tx, obligation, why)
+    called = why is not None or obligation.escalation is not None
+    rests_ms = sweeping.rests_ms(fruitless, called=called)
+    obligations.visited(tx, obligation.operation.number, found=found, due_ms=tx.now_ms + rests_ms)
+
+
+# --- a person steps in --------------------------------------------------------------------------
+
+
+def hand_back(ledger: Ledger, operation_id: str, *, actor: str, reason: str) -> Obligation:
+    """Hand an open question back to the sweeps, due now, once its hindrance was repaired.
+
+    It begins a newer generation: what was claimed before it is stale, and the count of visits in
+    vain begins anew. Doing it again begins another one. Nothing is decided. Raises
+    UnknownOperation, NothingOpen, Paused or Malformed.
+    """
+    checks.instance("ledger", ledger, Ledger)
+    for name, value in (("operation_id", operation_id), ("actor", actor), ("reason", reason)):
+        checks.text(name, value)
+    with ledger.transaction() as tx:
+        operation = operations.read(tx, operation_id)
+        contact.restored_starts_paused(operation)
+        obligation = obligations.read(tx, operation.number)
+        if obligation is None:
+            raise sweep_errors.NothingOpen(operation_id, operation.state.value)
+        obligations.hand_back(tx, obligation, actor=actor, reason=reason)
+        again = obligations.read(tx, operation.number)
+        assert again is not None
+        return again
