@@ -772,6 +772,142 @@ CLAIMS: tuple[Claim, ...] = (
         fault="a lower layer sends again",
     ),
     Claim(
+        "S1",
+        "Recording unknown opens one question with all that a worker needs; it ends with the "
+        "answer, in that commit, and with nothing else.",
+        tests=(
+            "case_sweeps.Questions.test_a_question_ends_with_its_answer_and_with_nothing_else",
+            "case_sweeps.Questions.test_a_question_knows_all_that_a_worker_needs",
+            "case_sweeps.Claims.test_a_question_asked_anew_is_another_generation",
+        ),
+        fault="an answered question stays open",
+    ),
+    Claim(
+        "S2",
+        "One sweep claims, observes and resolves, and says in four numbers what came of it.",
+        tests=(
+            "case_sweeps.Summaries."
+            "test_the_stub_leaves_the_review_machine_open_and_a_receipt_answers_it",
+            "case_sweeps.Summaries."
+            "test_a_batch_is_ten_and_a_lease_two_minutes_unless_told_otherwise",
+        ),
+        fault="a sweep decides nothing",
+    ),
+    Claim(
+        "S3",
+        "If the listing fails, a sweep is one error and has looked at nothing.",
+        tests=(
+            "case_sweeps.Summaries.test_a_listing_that_fails_is_one_error_and_nobody_was_asked",
+        ),
+    ),
+    Claim(
+        "S4",
+        "A lost race is skipped in silence, any other failure of a claim is one error, and "
+        "one bad row never stops the rest.",
+        tests=(
+            "case_sweeps.BadRows.test_a_bad_row_is_one_error_and_stops_no_other",
+            "case_sweeps.BadRows.test_a_row_that_the_file_refuses_is_one_error_and_stops_no_other",
+            "case_sweeps.BadRows."
+            "test_an_answer_that_cannot_be_written_is_one_error_and_stops_no_other",
+            "case_sweeps.Claims.test_a_lost_race_counts_nowhere",
+        ),
+    ),
+    Claim(
+        "S5",
+        "Whatever is no evidence leaves the question open; the provider by default is the "
+        "honest stub.",
+        tests=(
+            "case_sweeps.Summaries.test_whatever_a_provider_does_its_question_stays_open",
+            "case_sweeps.Summaries."
+            "test_the_stub_leaves_the_review_machine_open_and_a_receipt_answers_it",
+            "case_sweeps.Decisions.test_a_receiver_that_contradicts_itself_answers_nothing",
+        ),
+    ),
+    Claim(
+        "S6",
+        "Only conclusive evidence that the policies let a sweep decide on resolves, and it "
+        "resolves once; a sweep closes nothing.",
+        tests=(
+            "case_sweeps.Decisions.test_what_no_policy_lists_is_kept_for_a_person",
+            "case_sweeps.Decisions.test_what_is_closed_is_answered_and_what_is_open_is_not",
+            "case_chapters.CrashMatrix."
+            "test_a_backlog_drains_as_the_receivers_file_predicts_while_workers_die",
+        ),
+        results=("e14_crash_matrix.M10 backlog",),
+        fault="a sweep decides everything",
+    ),
+    Claim(
+        "S7",
+        "A fresh token for each claim, compared in the writing transaction, fences every "
+        "worker before it, whatever its name and the clock.",
+        tests=(
+            "case_sweeps.Claims."
+            "test_a_stalled_workers_token_is_refused_whatever_its_name_and_the_clock",
+            "case_sweeps.Claims.test_of_three_workers_slower_than_their_leases_one_lands",
+        ),
+        results=("e14_crash_matrix.M7 stale lease",),
+        fault="token-fences-worker",
+    ),
+    Claim(
+        "S8",
+        "A lease that ends returns the question and is evidence of nothing.",
+        tests=(
+            "case_sweeps.Questions.test_an_order_keeps_its_money_over_a_year_of_visits",
+            "case_sweeps.Claims.test_a_lease_that_ends_gives_the_question_back_and_proves_nothing",
+        ),
+        results=("e14_crash_matrix.twin.no lease holder, so it failed",),
+        fault="unknown-holds-money",
+    ),
+    Claim(
+        "S9",
+        "A newer generation of a question stales the older, and they are never merged.",
+        tests=(
+            "case_sweeps.Claims.test_a_repair_fences_what_was_claimed_before_it",
+            "case_sweeps.Claims.test_a_question_asked_anew_is_another_generation",
+        ),
+        fault="two generations are merged",
+    ),
+    Claim(
+        "S10",
+        "A fresh process sees the same questions: all truth is in committed rows.",
+        tests=("case_sweeps.Questions.test_a_fresh_process_sees_the_same_questions",),
+    ),
+    Claim(
+        "S11",
+        "Every question is visited once before any is visited twice, and a sweep takes the "
+        "same steps whatever stands beside it.",
+        tests=(
+            "case_sweeps.FairOrder.test_hopeless_rows_do_not_block_and_new_rows_do_not_starve",
+            "case_sweeps.FairOrder.test_each_of_501_is_visited_once_before_any_is_visited_twice",
+            "case_sweeps.Flatness.test_a_sweep_takes_the_same_steps_whatever_stands_beside_it",
+        ),
+        results=("e14_crash_matrix.M10 backlog.questions",),
+        fault="questions are ordered by age alone",
+    ),
+    Claim(
+        "S12",
+        "A passed deadline, or enough visits in vain, calls a person once and slows the "
+        "visits; it never changes the outcome.",
+        tests=(
+            "case_sweeps.Questions."
+            "test_a_deadline_and_visits_in_vain_call_a_person_once_and_slow_the_visits",
+            "case_sweeps.Questions.test_rests_grow_to_a_bound",
+        ),
+        fault="nobody is called",
+    ),
+    Claim(
+        "S13",
+        "The crash matrix M1 to M11 runs with real kills, each of which says where it struck.",
+        tests=(
+            "case_chapters.CrashMatrix."
+            "test_each_of_eleven_rows_has_a_process_that_died_where_it_says",
+            "case_chapters.CrashMatrix."
+            "test_a_backlog_drains_as_the_receivers_file_predicts_while_workers_die",
+        ),
+        results=("e14_crash_matrix.M1 timeout to success",),
+        fault="the crash is left out",
+    ),
+    Claim(
         "A1",
         "How a call went and what is known of the effect are two separate facts.",
         tests=(

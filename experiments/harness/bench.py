@@ -23,6 +23,7 @@ from reconcile.flows import orders, shop
 from reconcile.flows.process_receiver import apply_request
 from reconcile.rules.claim import Claim
 
+from . import bench_sweeps
 from .bare import Recorded, Step, commits, exchange, open_bare, play
 from .lab import Lab
 from .plain import IDENTITY, POLICY
@@ -43,6 +44,8 @@ def report() -> str:
         trial, bare = _in_turn(ROUNDS, *_trial(lab))
         charges, charge_commits = _charges(lab)
         bought, order_commits = _orders(lab)
+        swept = bench_sweeps.against_bare(lab)
+        batched = bench_sweeps.against_one_by_one(lab)
     whole, processes = _whole_check()
     cores = os.cpu_count() or 1
     return "\n".join(
@@ -53,6 +56,10 @@ def report() -> str:
             f"rows, as rates: {charges:.2f} (aim: at least 0.6)",
             f"propose, approve, dispatch and settle over HTTP, {order_commits} commits, ours / "
             f"bare SQL and the same exchange, as rates: {bought:.2f} (aim: at least 0.6)",
+            f"open questions answered, ours / bare SQL of the same rows, as rates: {swept:.2f} "
+            "(aim: at least 0.5)",
+            "the same in batches of ten / with a commit for each claim, as rates: "
+            f"{batched:.2f} (aim: above 1.5)",
             f"all chapters / {processes} processes x one trial / {cores} cores: "
             f"{whole / (processes * trial / cores):.2f} (aim: at most 1.5)",
         )

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import Any
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from reconcile.flows.receivers import Receiver
 from reconcile.rules.evidence import Query, Receipt, Snapshot
@@ -22,30 +24,45 @@ HOW = ("exit", "exit_after", "deny", "interrupt")
 
 
 class Fault:
-    """One fault at one point. `at` counts from 0, or names a point; None only counts.
+    """One fault at one point. `at` counts from 0, or names a point, or the how-many-th of its name
+    (`COMMIT#2`); None only counts.
 
     `how`: exit (the process ends before the point), exit_after (just after it), deny or interrupt
-    (SQLite fails the statement). `delivered` says whether it happened, and `points` names what
-    was passed.
+    (SQLite fails the statement). `tell` hears the point just before the process ends. `delivered`
+    says whether it happened, and `points` names what was passed.
     """
 
-    def __init__(self, at: int | str | None = None, *, how: str = "exit") -> None:
+    def __init__(
+        self,
+        at: int | str | None = None,
+        *,
+        how: str = "exit",
+        tell: Callable[[str], None] = lambda point: None,
+    ) -> None:
         assert how in HOW, how
-        self.at, self.how = at, how
+        self.at, self.how, self._tell = at, how, tell
+        self._passed: Counter[str] = Counter()
         self.delivered = False
         self.points: list[str] = []
         self.bypassed: list[str] = []
 
     def _due(self, point: str) -> bool:
         self.points.append(point)
-        return self.at is not None and self.at in (len(self.points) - 1, point)
+        self._passed[point] += 1
+        names = (len(self.points) - 1, point, f"{point}#{self._passed[point]}")
+        return self.at is not None and self.at in names
 
     def around(self, point: str) -> bool:
         """Pass a point; end the process if it is to end before it. True: it is to fail at it."""
         due = self._due(point)
         if due and self.how == "exit":
-            os._exit(EXIT)
+            self.end(point)
         return due
+
+    def end(self, point: str) -> NoReturn:
+        """Tell where, and end the process."""
+        self._tell(point)
+        os._exit(EXIT)
 
     def connection(self) -> type[sqlite3.Connection]:
         """The connection class for `Ledger(factory=…)`."""
@@ -63,7 +80,8 @@ class Fault:
                     fault.bypassed.append(sql)
 
             def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-                due = fault.around(" ".join(sql.split())[:40])
+                point = " ".join(sql.split())[:40]
+                due = fault.around(point)
                 self._inside = True
                 try:
                     if due and fault.how == "deny":
@@ -72,7 +90,7 @@ class Fault:
                         return self._interrupted(sql, *values)
                     cursor = super().execute(sql, *values)
                     if due:
-                        os._exit(EXIT)
+                        fault.end(point)
                     return cursor
                 finally:
                     self._inside = False
@@ -100,8 +118,8 @@ class Fault:
         return Breaking
 
     def receiver(self, inner: Receiver) -> Receiver:
-        """A receiver whose sends count both their edges as points."""
-        return _Edges(self, inner)
+        """A receiver whose sends, and lookups, count both their edges as points."""
+        return (_KeyedEdges if hasattr(inner, "lookup") else _Edges)(self, inner)
 
 
 class _Edges:
@@ -121,4 +139,12 @@ class _Edges:
 
     def _pass(self, point: str) -> None:
         if self._fault.around(point) and self._fault.how == "exit_after":
-            os._exit(EXIT)
+            self._fault.end(point)
+
+
+class _KeyedEdges(_Edges):
+    def lookup(self, query: Query) -> Receipt | None:
+        self._pass("before lookup")
+        found: Receipt | None = self._inner.lookup(query)  # type: ignore[attr-defined]
+        self._pass("after lookup")
+        return found

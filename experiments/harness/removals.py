@@ -14,17 +14,19 @@ from typing import Any
 from unittest import mock
 
 from reconcile.flows import http_receiver, recovery, sender
-from reconcile.ledger import catalogue, decisions, schema, store
+from reconcile.ledger import catalogue, decisions, obligations, schema, store
 from reconcile.ledger.tx import Tx
 from reconcile.rules import (
     admission,
     bindings,
+    claim,
     contact,
     identity,
     money,
     moves,
     receipts,
     sending,
+    sweeping,
     verdicts,
 )
 from reconcile.rules.actions import Transport
@@ -117,6 +119,14 @@ class _CommittingTx(Tx):
         return cursor
 
 
+def _by_age(tx: Any, lane: int, *, limit: int) -> Any:
+    return tx.execute(
+        "SELECT 0, operation FROM obligation WHERE lane = ? AND ended_ms IS NULL AND due_ms <= ? "
+        "ORDER BY operation LIMIT ?",
+        (lane, tx.now_ms, limit),
+    ).fetchall()
+
+
 def _send_twice(self: Any, query: Any) -> Any:
     _http_send(self, query)
     return _http_send(self, query)
@@ -183,6 +193,15 @@ REMOVALS: dict[str, Removal] = {
     "unknown-holds-money": removing(money, "MONEY", {**money.MONEY, State.UNKNOWN: "release"}),
     "a delivery is known by nothing": both(
         removing(catalogue, "delivered", _nothing), removing(schema, "seal", _nothing)
+    ),
+    "an answered question stays open": removing(obligations, "end", _nothing),
+    "a sweep decides nothing": removing(sweeping, "may_decide", lambda *_: False),
+    "a sweep decides everything": removing(sweeping, "may_decide", lambda *_: True),
+    "token-fences-worker": removing(claim, "token_fences_worker", _nothing),
+    "two generations are merged": removing(sweeping, "newer_generation_stales", _nothing),
+    "nobody is called": removing(sweeping, "calls_a_person", _nothing),
+    "questions are ordered by age alone": both(
+        removing(obligations, "due", _by_age), removing(sweeping, "rests_ms", lambda *_, **__: 0)
     ),
     "an account is read as empty": removing(recovery, "_listing", lambda *_: ()),
     "a lower layer sends again": removing(http_receiver.HttpReceiver, "send", _send_twice),

@@ -317,3 +317,45 @@ class RestoredBackup(Chapter, unittest.TestCase):
     def test_an_older_file_put_back_by_hand_is_noticed(self) -> None:
         """O19: by the marker outside of it."""
         self.assertEqual(self.result["put back by hand"], {"paused": True, "dispatch": "Paused"})
+
+
+class CrashMatrix(Chapter, unittest.TestCase):
+    chapter = "e14_crash_matrix"
+
+    def test_each_of_eleven_rows_has_a_process_that_died_where_it_says(self) -> None:
+        """S13: a real kill in each, asserted to have struck; and each ends as it must."""
+        ends = {
+            "M1 timeout to success": "confirmed",
+            "M2 timeout to failure": "rejected",
+            "M3 invoked once": "confirmed",
+            "M4 settled once": "confirmed",
+            "M5 released once": "rejected",
+            "M6 marker race": "confirmed",
+            "M7 stale lease": "confirmed",
+            "M9 conflict": "unknown",
+            "M11 restore": "unknown",
+        }
+        for name, state in ends.items():
+            with self.subTest(name):
+                self.assertTrue(self.result[name]["died"])
+                self.assertEqual(self.result[name]["state"], state)
+        self.assertEqual(self.result["M1 timeout to success"]["in between"], ["unknown"] * 2)
+        self.assertEqual(self.result["M3 invoked once"]["sends"], 1)
+        self.assertEqual(self.result["M4 settled once"]["settlements"], 1)
+        self.assertEqual(self.result["M5 released once"]["settlements"], 1)
+        self.assertIs(self.result["M6 marker race"]["paused"], False)
+        self.assertEqual(self.result["M7 stale lease"]["with the old token"], ["StaleClaim"])
+        self.assertEqual(self.result["M8 restart mid-sweep"]["states"], {"confirmed": 3})
+        self.assertEqual(self.result["M8 restart mid-sweep"]["decisions"], 3)
+        self.assertEqual(self.result["M9 conflict"]["found"], "duplicate_matches")
+        self.assertEqual(self.result["M11 restore"]["sweep"], "Paused")
+
+    def test_a_backlog_drains_as_the_receivers_file_predicts_while_workers_die(self) -> None:
+        """S6, S11, S13: 501 questions, each answered once or left open; nothing else."""
+        backlog = self.result["M10 backlog"]
+        self.assertIs(backlog["killed ten or more"], True)
+        self.assertEqual(
+            (backlog["questions"], backlog["answered twice"], backlog["as predicted"]),
+            (501, 0, True),
+        )
+        self.assertEqual(backlog["states"], {"confirmed": 168, "not_applied": 84, "unknown": 249})

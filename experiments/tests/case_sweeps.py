@@ -1,0 +1,753 @@
+"""Sweeps: what is claimed, asked, counted and answered, and in which order."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from experiments.harness import oracle, worker
+from experiments.harness.faults import Fault
+from experiments.harness.inprocess import InProcessSupplier
+from experiments.harness.lab import YEAR_MS
+from experiments.harness.lossy import LosesReceipt, LosesRequest
+from experiments.harness.scene import Scene
+from experiments.tests.base import LabCase
+from experiments.tests.buying import Forgets, open_shop, ready
+from reconcile import (
+    EffectPolicy,
+    Ledger,
+    Operation,
+    Query,
+    Receipt,
+    Receiver,
+    Snapshot,
+    State,
+    SweepSummary,
+    UnavailableReceiver,
+    close,
+    dispatch,
+    inquire,
+    look,
+    prepare,
+    reconcile_once,
+)
+from reconcile.flows import shop, sweep, work
+from reconcile.flows.receivers import check_receiver
+from reconcile.ledger import copies, views
+from reconcile.rules import errors, sweep_errors, sweeping
+from reconcile.rules.claim import LONGEST_LEASE_MS
+from reconcile.rules.obligation import Obligation
+from reconcile.rules.operation import Scope
+
+HERE = Scope()
+ALL = worker.DECIDES
+MINUTE_MS = 60_000
+
+
+def summary(claimed: int, resolved: int, unknown: int, failed: int) -> SweepSummary:
+    return SweepSummary(claimed=claimed, resolved=resolved, unknown=unknown, errors=failed)
+
+
+class SweepCase(LabCase):
+    """A sender's file, and the account or plain receiver that its questions are about."""
+
+    unsafe = False
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.scene: Scene = self.lab.scene("sweep", unsafe=self.unsafe)
+        with self.scene.ledger():
+            pass
+        self.ledger = Ledger(self.scene.sender, clock=self.lab.clock)
+        self.account = InProcessSupplier(
+            self.scene.receiver_file, identity="plain", policy=worker.ACCOUNT
+        )
+        self.plain = self.scene.near(policy=worker.PLAIN)
+
+    def tearDown(self) -> None:
+        self.ledger.close()
+        super().tearDown()
+
+    def unknown(  # type: ignore[override]
+        self, work_id: str = "op_synth_042", *, by: Any = None, **changed: Any
+    ) -> Operation:
+        """An operation whose effect is there, and whose receipt was lost."""
+        by = LosesReceipt(self.account) if by is None else by
+        order = {"kind": "start", "payload": {"machine": "review"}, "subject": work_id}
+        operation = prepare(self.ledger, by, work_id=work_id, **{**order, **changed})
+        dispatch(self.ledger, operation.operation_id, by)
+        return look(self.ledger, operation.operation_id)
+
+    def sweep(self, provider: Receiver | None = None, **changed: Any) -> SweepSummary:
+        words = {"worker": "worker 1", "scope": HERE, **changed}
+        return reconcile_once(self.ledger, provider, **words)
+
+    def rest(self) -> None:
+        """Let the first back-off pass."""
+        self.lab.pass_time(MINUTE_MS)
+
+    def question(self) -> Obligation:
+        (found,) = views.obligations(self.ledger)
+        return found
+
+    def state(self, operation: Operation) -> State:
+        return look(self.ledger, operation.operation_id).state
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        return oracle.rows(self.scene.sender, sql, *values)
+
+
+class Says:
+    """A provider that answers each question as it is told."""
+
+    identity, epoch = "plain", 1
+
+    def __init__(
+        self, says: Callable[[Query], Any], *, policy: EffectPolicy = worker.PLAIN
+    ) -> None:
+        self._says, self.policy, self.asked = says, policy, 0
+
+    def send(self, query: Query) -> Receipt | None:
+        raise AssertionError("a sweep sends nothing")
+
+    def snapshot(self, query: Query, *, close: bool = False) -> Any:
+        assert not close, "a sweep closes nothing"
+        self.asked += 1
+        return self._says(query)
+
+
+def raising(error: BaseException) -> Callable[[Query], Any]:
+    def raises(query: Query) -> Any:
+        raise error
+
+    return raises
+
+
+class Summaries(SweepCase):
+    def test_the_stub_leaves_the_review_machine_open_and_a_receipt_answers_it(self) -> None:
+        """S2, S5: op_synth_042, first with the honest stub, then with a provider that knows."""
+        machine = self.unknown()
+        self.assertEqual(self.sweep(), summary(1, 0, 1, 0))
+        self.assertIs(self.state(machine), State.UNKNOWN)
+        self.rest()
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+        self.assertIs(self.state(machine), State.CONFIRMED)
+        self.assertEqual(self.sweep(self.account), summary(0, 0, 0, 0))
+
+    def test_a_batch_is_ten_and_a_lease_two_minutes_unless_told_otherwise(self) -> None:
+        """S2: eleven questions are two sweeps, and a claim ends after 120 seconds."""
+        for number in range(11):
+            self.unknown(f"w-{number}")
+        held, bad = sweep.claim_due(self.ledger, None, worker="worker 1", scope=HERE)
+        self.assertEqual((len(held), bad), (10, 0))
+        ends = {claim.expires_ms - self.claimed_ms(claim.item) for _, claim in held}
+        self.assertEqual(ends, {120_000})
+        self.assertEqual(self.sweep(), summary(1, 0, 1, 0))
+
+    def claimed_ms(self, item: str) -> int:
+        return int(self.rows("SELECT claimed_ms FROM claim WHERE item = ?", item)[0][0])
+
+    def test_a_listing_that_fails_is_one_error_and_nobody_was_asked(self) -> None:
+        """S3: the file is locked by another, or refuses the statement."""
+        self.unknown()
+        provider = Says(raising(AssertionError("nobody is asked")))
+        with (
+            Ledger(self.scene.sender, clock=self.lab.clock, busy_ms=0) as hurried,
+            closing(sqlite3.connect(self.scene.sender, isolation_level=None)) as other,
+        ):
+            other.execute("BEGIN IMMEDIATE")
+            seen = reconcile_once(hurried, provider, worker="worker 1", scope=HERE)
+        self.assertEqual((seen, provider.asked), (summary(0, 0, 0, 1), 0))
+        fault = Fault("SELECT number, target, epoch FROM lane W", how="deny")
+        with Ledger(self.scene.sender, factory=fault.connection()) as broken:
+            seen = reconcile_once(broken, provider, worker="worker 1", scope=HERE)
+        self.assertTrue(fault.delivered)
+        self.assertEqual((seen, provider.asked), (summary(0, 0, 0, 1), 0))
+
+    def test_whatever_a_provider_does_its_question_stays_open(self) -> None:
+        """S5, C10: what throws, or says nothing that is evidence, counts as unknown."""
+        other = self.unknown("another").query
+        machine = self.unknown()
+
+        def overclaims(query: Query) -> Snapshot:
+            return replace(self.plain.snapshot(query), closed=True)
+
+        answers: tuple[Callable[[Query], Any], ...] = (
+            raising(errors.NoReply("plain", "timed out")),
+            raising(RuntimeError("conflict")),
+            raising(OSError()),
+            lambda query: None,
+            lambda query: "confirmed",
+            lambda query: self.plain.snapshot(other),
+            lambda query: replace(self.plain.snapshot(query), receiver="someone"),
+            lambda query: UnavailableReceiver("plain").snapshot(query),
+        )
+        for number, says in enumerate(answers):
+            with self.subTest(number):
+                self.lab.pass_time(LONGEST_LEASE_MS)
+                self.assertEqual(self.sweep(Says(says), batch=2), summary(2, 0, 2, 0))
+                self.assertIs(self.state(machine), State.UNKNOWN)
+        self.lab.pass_time(LONGEST_LEASE_MS)
+        weak = Says(overclaims, policy=replace(worker.PLAIN, can_close=False))
+        self.assertEqual(self.sweep(weak).resolved, 0)
+
+    def test_a_receipt_of_another_operation_answers_nothing(self) -> None:
+        """S5: it is kept, and the question stays open."""
+        other = self.account.lookup(self.unknown("another").query)
+        machine = self.unknown()
+        self.account.lookup = lambda query: other  # type: ignore[method-assign]
+        done = self.sweep(self.account)
+        self.assertEqual((done.claimed, done.resolved, done.unknown), (2, 1, 1))
+        self.assertIs(self.state(machine), State.UNKNOWN)
+
+    def test_an_interrupt_passes_on_and_its_claims_end_with_their_lease(self) -> None:
+        """S5, S8: an interrupt is nobody's answer."""
+        machine = self.unknown()
+        with self.assertRaises(KeyboardInterrupt):
+            self.sweep(Says(raising(KeyboardInterrupt())))
+        self.assertEqual(self.sweep(self.account), summary(0, 0, 0, 0))
+        self.lab.pass_time(worker.LEASE_MS)
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+        self.assertIs(self.state(machine), State.CONFIRMED)
+
+    def test_bad_words_are_refused_and_nothing_is_written(self) -> None:
+        """S2, S7: batches, leases, workers, scopes and providers that are none."""
+        self.unknown()
+        before = oracle.dump(self.scene.sender)
+        words: tuple[dict[str, Any], ...] = (
+            *({"lease_ms": value} for value in (0, -1, True, 1.5, LONGEST_LEASE_MS + 1, 2**70)),
+            *({"batch": value} for value in (0, -1, True, "10", sweep.LARGEST_BATCH + 1)),
+            *({"worker": value} for value in ("", " ", None, 7)),
+            *({"scope": value} for value in (None, (), ("a", "b"), ("a", "b", ""), "abc")),
+            *({"provider": value} for value in ("plain", object, 7)),
+        )
+        for changed in words:
+            with self.subTest(changed), self.assertRaises(errors.Malformed):
+                self.sweep(changed.pop("provider", None), **changed)
+        with self.assertRaises(sweep_errors.UnknownScope) as caught:
+            self.sweep(scope=("default", "default", "tset"))
+        self.assertEqual(caught.exception.scope, "default / default / tset")
+        self.assertEqual(oracle.dump(self.scene.sender), before)
+
+
+class Decisions(SweepCase):
+    unsafe = True  # two effects of one operation stand in some files
+
+    def closed(self, work_id: str, by: Any) -> Operation:
+        operation = self.unknown(work_id, by=by)
+        close(self.ledger, operation.operation_id, self.plain, purpose="ask", authorized_by="ada")
+        return operation
+
+    def test_what_no_policy_lists_is_kept_for_a_person(self) -> None:
+        """S6, R10: by default nothing; then only what the pinned and the present one both list."""
+        for name, pinned, present in (
+            ("neither", (), ()),
+            ("present alone", (), ALL),
+            ("pinned alone", ALL, ()),
+            ("another word", ALL, ("terminal_absence",)),
+        ):
+            with self.subTest(name):
+                plain = self.scene.near(policy=replace(worker.PLAIN, sweep_may_decide=pinned))
+                there = self.closed(f"closed, {name}", LosesReceipt(plain))
+                now = self.scene.near(policy=replace(worker.PLAIN, sweep_may_decide=present))
+                self.assertEqual(self.sweep(now, batch=1), summary(1, 0, 1, 0))
+                self.assertIs(self.state(there), State.UNKNOWN)
+                kept = self.rows("SELECT verdict FROM observation ORDER BY operation DESC LIMIT 1")
+                self.assertEqual(kept, [("unique_exact_match",)])
+
+    def test_a_receipt_that_no_policy_lists_is_kept_for_a_person(self) -> None:
+        """S6, R10: it moves nothing, and is there to be looked at."""
+        account = InProcessSupplier(self.scene.receiver_file, identity="plain")
+        machine = self.unknown(by=LosesReceipt(account))
+        self.assertEqual(self.sweep(self.account), summary(1, 0, 1, 0))
+        self.assertEqual(self.rows("SELECT origin FROM receipt"), [("lookup",)])
+        self.assertIs(self.state(machine), State.UNKNOWN)
+        self.assertEqual(self.question().reference, f"{machine.operation_id}#1")
+
+    def test_what_is_closed_is_answered_and_what_is_open_is_not(self) -> None:
+        """S6: unique and absent are resolved where somebody closed; a sweep closes nothing."""
+        unique = self.closed("unique", LosesReceipt(self.plain))
+        absent = self.closed("absent", LosesRequest(self.plain))
+        opened = self.unknown("open", by=LosesReceipt(self.plain))
+        closes = oracle.contacts(self.scene.receiver_file)
+        self.assertEqual(self.sweep(self.plain), summary(3, 2, 1, 0))
+        self.assertEqual(
+            [self.state(operation) for operation in (unique, absent, opened)],
+            [State.CONFIRMED, State.NOT_APPLIED, State.UNKNOWN],
+        )
+        self.assertEqual(oracle.contacts(self.scene.receiver_file), closes)
+        self.assertEqual(self.sweep(self.plain), summary(0, 0, 0, 0))
+
+    def test_a_receiver_that_contradicts_itself_answers_nothing(self) -> None:
+        """S5, A12: duplicates and mismatches are kept, open, and due again."""
+        twice = self.unknown("twice", by=LosesReceipt(self.plain))
+        self.plain.send(twice.query)
+        other = self.unknown("other", by=LosesRequest(self.plain))
+        self.plain.send(replace(other.query, payload='{"machine":"another"}'))
+        self.assertEqual(self.sweep(self.plain), summary(2, 0, 2, 0))
+        found = [question.found for question in views.obligations(self.ledger)]
+        self.assertEqual(found, ["duplicate_matches", "payload_mismatch"])
+        self.rest()
+        self.assertEqual(self.sweep(self.plain), summary(2, 0, 2, 0))
+
+
+class Questions(SweepCase):
+    def test_a_question_knows_all_that_a_worker_needs(self) -> None:
+        """S1: every field, in the commit that records unknown."""
+        policy = replace(worker.ACCOUNT, deadline_ms=5000, version=3)
+        scope = ("acme", "billing", "test")
+        account = InProcessSupplier(self.scene.receiver_file, identity="plain", policy=policy)
+        machine = self.unknown(by=LosesReceipt(account), scope=scope, subject="machine 7")
+        question = self.question()
+        self.assertEqual(
+            (
+                *(question.key, question.effect_type, question.subject, question.attempt),
+                *(tuple(question.scope), question.intent, question.generation),
+                *(question.attempt_number, question.claim, question.reference),
+                *(question.policy_version, question.sources, question.escalation),
+                question.deadline_ms,
+            ),
+            (
+                *(machine.operation_id, "start", "machine 7", 1),
+                *(scope, machine.digest, 1),
+                *(1, None, None),
+                *(3, ("lookup",), None),
+                question.opened_ms + 5000,
+            ),
+        )
+        (moved,) = self.rows("SELECT decided_ms FROM decision WHERE cause = 'announced'")
+        self.assertEqual(question.opened_ms, moved[0])
+
+    def test_a_question_ends_with_its_answer_and_with_nothing_else(self) -> None:
+        """S1, S8, C41: a year, ended leases, visits in vain and a repair leave it open."""
+        machine = self.unknown()
+        for _ in range(sweeping.MOST_FRUITLESS + 2):
+            sweep.claim_due(self.ledger, None, worker="worker 1", scope=HERE)
+            self.lab.pass_time(YEAR_MS)
+            self.sweep(UnavailableReceiver("plain"))
+        sweep.hand_back(self.ledger, machine.operation_id, actor="ada", reason="mended")
+        self.lab.pass_time(YEAR_MS)
+        self.assertEqual((self.state(machine), self.question().generation), (State.UNKNOWN, 1))
+        self.assertEqual(len(self.rows("SELECT 1 FROM obligation")), 1)
+        self.sweep(self.account)
+        self.assertEqual(views.obligations(self.ledger), [])
+        ended = self.rows("SELECT ended_ms FROM obligation")
+        self.assertEqual(ended, self.rows("SELECT max(decided_ms) FROM decision"))
+
+    def test_a_fresh_process_sees_the_same_questions(self) -> None:
+        """S10: all of it stands in committed rows."""
+        self.unknown()
+        self.sweep()
+        before = views.obligations(self.ledger)
+        with Ledger(self.scene.sender, clock=self.lab.clock) as fresh:
+            self.assertEqual(views.obligations(fresh), before)
+        self.lab.pass_time(worker.LEASE_MS)
+        plan = {
+            "file": str(self.scene.sender),
+            "provider": {"kind": "account", "file": str(self.scene.receiver_file)},
+            "clock": self.lab.clock(),
+            "steps": ["sweep"],
+            "worker": "another process",
+            "batch": 10,
+            "at": None,
+            "how": "exit",
+        }
+        said, _ = worker.live(plan)
+        self.assertEqual(said, [{"claimed": 1, "resolved": 1, "unknown": 0, "errors": 0}])
+
+    def test_a_deadline_and_visits_in_vain_call_a_person_once_and_slow_the_visits(self) -> None:
+        """S12, C41: the outcome never changes by it."""
+        for name, deadline_ms, visits in (("deadline", 1000, 1), ("visits", None, 8)):
+            with self.subTest(name):
+                policy = replace(worker.ACCOUNT, deadline_ms=deadline_ms)
+                account = InProcessSupplier(
+                    self.scene.receiver_file, identity="plain", policy=policy
+                )
+                machine = self.unknown(name, by=LosesRequest(account))
+                for _ in range(visits + 2):
+                    self.assertEqual(self.sweep(account), summary(1, 0, 1, 0))
+                    self.lab.pass_time(LONGEST_LEASE_MS)
+                question = self.question()
+                assert question.escalation is not None
+                calls = (
+                    "SELECT 1 FROM escalation JOIN operation ON number = operation "
+                    "WHERE work_id = ?"
+                )
+                self.assertEqual(len(self.rows(calls, name)), 1)
+                slowed = question.due_ms - self.ledger.now_ms()
+                self.assertLessEqual(slowed, sweeping.SLOWEST_MS)
+                self.assertIs(self.state(machine), State.UNKNOWN)
+                account.send(machine.query)
+                self.assertEqual(self.sweep(account), summary(1, 1, 0, 0))
+
+    def test_rests_grow_to_a_bound(self) -> None:
+        """S12: the first rest is the shortest, none is longer than the one of the called."""
+        rests = [sweeping.rests_ms(visit, called=False) for visit in range(1, 12)]
+        self.assertEqual(rests, sorted(rests))
+        self.assertLess(rests[-1], sweeping.rests_ms(1, called=True))
+        self.assertEqual(sweeping.rests_ms(99, called=True), LONGEST_LEASE_MS)
+
+    def test_an_order_keeps_its_money_over_a_year_of_visits(self) -> None:
+        """S8, S12, C41: neither age nor a lease without a holder frees it."""
+        supplier = Forgets(self.scene.receiver_file)
+        open_shop(self.ledger, supplier)
+        order, claim = ready(self.ledger, supplier)
+        dispatch(self.ledger, order.operation_id, supplier, claim=claim)
+        held = shop.budget(self.ledger, "GBP").reserved
+        for _ in range(12):
+            self.sweep(supplier)
+            self.lab.pass_time(YEAR_MS)
+        self.assertIs(self.state(order), State.UNKNOWN)
+        self.assertEqual(shop.budget(self.ledger, "GBP").reserved, held)
+        self.assertGreater(held, 0)
+
+
+class Claims(SweepCase):
+    def claim(self, name: str = "host-1", lease_ms: int = 100) -> sweep.Held:
+        (held,), _ = sweep.claim_due(self.ledger, None, worker=name, scope=HERE, lease_ms=lease_ms)
+        return held
+
+    def finish(self, held: sweep.Held, seen: sweep.Seen) -> bool:
+        declared = check_receiver(self.account)
+        return sweep.finish(self.ledger, declared, held, seen, worker="host-1")
+
+    def test_a_stalled_workers_token_is_refused_whatever_its_name_and_the_clock(self) -> None:
+        """S7, C02: the same name claimed again; the clock steps back; the newest token lands."""
+        self.unknown()
+        first = self.claim()
+        seen = sweep.ask(self.account, first[0])
+        self.lab.pass_time(101)
+        second = self.claim()
+        before = oracle.dump(self.scene.sender)
+        self.lab._later_ms -= 90  # the first lease looks live again
+        for write in (
+            lambda: self.finish(first, seen),
+            lambda: work.extend(self.ledger, first[1]),
+            lambda: work.release(self.ledger, first[1]),
+        ):
+            with self.assertRaises(errors.StaleClaim):
+                write()
+        self.assertEqual(oracle.dump(self.scene.sender), before)
+        self.assertTrue(self.finish(second, seen))
+
+    def test_of_three_workers_slower_than_their_leases_one_lands(self) -> None:
+        """S6, S7, C39: each lease ended before its answer came; the last to claim may write."""
+        machine = self.unknown()
+        held = []
+        for _ in range(3):
+            held.append(self.claim(lease_ms=60))
+            self.lab.pass_time(60)
+        seen = sweep.ask(self.account, held[0][0])
+        landed = []
+        for one in held:
+            self.lab.pass_time(60)
+            try:
+                landed.append(self.finish(one, seen))
+            except errors.StaleClaim:
+                landed.append(False)
+        self.assertEqual(landed, [False, False, True])
+        self.assertIs(self.state(machine), State.CONFIRMED)
+        self.assertEqual(len(self.rows("SELECT 1 FROM decision WHERE cause = 'receipt'")), 1)
+
+    def test_a_lease_that_ends_gives_the_question_back_and_proves_nothing(self) -> None:
+        """S8: it is unknown while nobody holds it."""
+        machine = self.unknown()
+        self.claim()
+        self.assertEqual(self.sweep(self.account), summary(0, 0, 0, 0))
+        self.lab.pass_time(YEAR_MS)
+        self.assertIs(self.state(machine), State.UNKNOWN)
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+
+    def test_what_settled_meanwhile_is_skipped_and_nothing_is_written_about_it(self) -> None:
+        """S4, S6, C07: another confirmed it between the claim and the answer."""
+        machine = self.unknown()
+        held = self.claim(lease_ms=worker.LEASE_MS)
+        inquire(self.ledger, machine.operation_id, self.account)
+        before = oracle.dump(self.scene.sender)
+        absent = replace(self.plain.snapshot(machine.query, close=True), effects=())
+        for seen in (sweep.Seen(), sweep.Seen(snapshot=absent)):
+            with self.assertRaises(errors.StaleClaim):
+                self.finish(held, seen)
+        self.assertEqual(oracle.dump(self.scene.sender), before)
+
+    def test_a_lost_race_counts_nowhere(self) -> None:
+        """S4: what another took over between claim and answer is no error, and not claimed."""
+        self.unknown()
+
+        def stalls(query: Query) -> Snapshot:
+            self.lab.pass_time(worker.LEASE_MS)
+            with Ledger(self.scene.sender, clock=self.lab.clock) as other:
+                reconcile_once(other, self.account, worker="worker 1", scope=HERE)
+            return UnavailableReceiver("plain").snapshot(query)
+
+        self.assertEqual(self.sweep(Says(stalls)), summary(0, 0, 0, 0))
+
+    def test_a_repair_fences_what_was_claimed_before_it(self) -> None:
+        """S9: a newer generation stales the older, and they are never merged."""
+        machine = self.unknown()
+        held = self.claim(lease_ms=worker.LEASE_MS)
+        seen = sweep.ask(self.account, held[0])
+        again = sweep.hand_back(
+            self.ledger, machine.operation_id, actor="ada", reason="the adapter was mended"
+        )
+        self.assertEqual((again.repairs, again.fruitless), (1, 0))
+        with self.assertRaises(errors.StaleClaim):
+            self.finish(held, seen)
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+        with self.assertRaises(sweep_errors.NothingOpen):
+            sweep.hand_back(self.ledger, machine.operation_id, actor="ada", reason="again")
+
+    def test_a_question_asked_anew_is_another_generation(self) -> None:
+        """S1, S9: never sent ends one; the next announcement begins another."""
+        stub = UnavailableReceiver("plain", policy=worker.ACCOUNT)
+        machine = self.unknown(by=stub)
+        self.assertIs(machine.state, State.PREPARED)
+        dispatch(self.ledger, machine.operation_id, LosesReceipt(self.account))
+        self.assertEqual((self.question().generation, self.question().attempt), (2, 2))
+        ended = self.rows("SELECT generation, ended_ms IS NULL FROM obligation ORDER BY 1")
+        self.assertEqual(ended, [(1, 0), (2, 1)])
+
+    def test_a_restored_store_sweeps_nothing(self) -> None:
+        """S7, O19: it is older than the world, and every claim in it is from before."""
+        self.unknown()
+        taken = copies.backup(self.ledger, self.scene.sender.with_name("backup.db"))
+        with Ledger(taken, clock=self.lab.clock) as old, self.assertRaises(errors.Paused):
+            reconcile_once(old, self.account, worker="worker 1", scope=HERE)
+
+
+class BadRows(SweepCase):
+    unsafe = True  # rows are spoilt by hand
+
+    def spoil(self, sql: str) -> None:
+        """Write past every rule of the file, and put its rules back."""
+        with closing(sqlite3.connect(self.scene.sender, isolation_level=None)) as other:
+            other.execute("PRAGMA ignore_check_constraints = ON")
+            kept = other.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall()
+            for name, _ in kept:
+                other.execute(f"DROP TRIGGER {name}")
+            self.assertEqual(other.execute(sql).rowcount, 1, sql)
+            for _, text in kept:
+                other.execute(text)
+
+    def test_a_bad_row_is_one_error_and_stops_no_other(self) -> None:
+        """S4, C06: a question without its attempt, and rows that no longer parse."""
+        newest = "= (SELECT max(number) FROM operation)"
+        for version, sql in enumerate(
+            (
+                f"DELETE FROM attempt WHERE operation {newest}",
+                f"UPDATE operation SET scope = '[' WHERE number {newest}",
+                f"UPDATE operation SET state = 'perhaps' WHERE number {newest}",
+                "UPDATE policy SET body = '{}x' WHERE number = (SELECT max(number) FROM policy)",
+            ),
+            start=2,
+        ):
+            with self.subTest(sql):
+                good = self.unknown(f"good {version}")
+                policy = replace(worker.ACCOUNT, version=version)
+                account = InProcessSupplier(
+                    self.scene.receiver_file, identity="plain", policy=policy
+                )
+                self.unknown(f"bad {version}", by=LosesRequest(account))
+                self.spoil(sql)
+                with Ledger(self.scene.sender, clock=self.lab.clock) as fresh:
+                    words: dict[str, Any] = {"worker": "worker 1", "scope": HERE}
+                    done = reconcile_once(fresh, self.account, **words)
+                    self.assertEqual(done, summary(1, 1, 0, 1))
+                    self.assertIs(look(fresh, good.operation_id).state, State.CONFIRMED)
+                    done = reconcile_once(fresh, self.account, **words)
+                    self.assertEqual(done, summary(0, 0, 0, 0))
+
+    def test_a_row_that_the_file_refuses_is_one_error_and_stops_no_other(self) -> None:
+        """S4: a trigger of somebody else's lets no claim of it in."""
+        self.unknown("bad")
+        good = self.unknown("good")
+        with closing(sqlite3.connect(self.scene.sender, isolation_level=None)) as other:
+            other.execute(
+                "CREATE TRIGGER not_this BEFORE INSERT ON claim WHEN NEW.item = '1' "
+                "BEGIN SELECT RAISE(ABORT, 'not this'); END"
+            )
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 1))
+        self.assertIs(self.state(good), State.CONFIRMED)
+        self.assertEqual(self.sweep(self.account), summary(0, 0, 0, 0))
+
+    def test_an_answer_that_cannot_be_written_is_one_error_and_stops_no_other(self) -> None:
+        """S4: the file refuses its decision; the question stays open."""
+        bad, good = self.unknown("bad"), self.unknown("good")
+        with closing(sqlite3.connect(self.scene.sender, isolation_level=None)) as other:
+            other.execute(
+                "CREATE TRIGGER not_this BEFORE INSERT ON decision WHEN NEW.operation = 1 "
+                "BEGIN SELECT RAISE(ABORT, 'not this'); END"
+            )
+        self.assertEqual(self.sweep(self.account), summary(2, 1, 0, 1))
+        self.assertEqual((self.state(bad), self.state(good)), (State.UNKNOWN, State.CONFIRMED))
+
+
+class FairOrder(SweepCase):
+    def test_hopeless_rows_do_not_block_and_new_rows_do_not_starve(self) -> None:
+        """S11, C06: the third is answered by the second sweep, the first within a bound."""
+        hopeless = [self.unknown(f"o{n}", by=LosesRequest(self.account)) for n in (1, 2)]
+        third = self.unknown("o3")
+        self.sweep(self.account, batch=2)
+        self.sweep(self.account, batch=2)
+        self.assertIs(self.state(third), State.CONFIRMED)
+        self.account.send(hopeless[0].query)
+        for number in range(10):
+            self.unknown(f"new {number}, 1")
+            self.unknown(f"new {number}, 2")
+            self.lab.pass_time(MINUTE_MS // 4)
+            self.sweep(self.account, batch=2)
+            if self.state(hopeless[0]) is State.CONFIRMED:
+                break
+        self.assertLess(number, 6)
+
+    def test_each_of_501_is_visited_once_before_any_is_visited_twice(self) -> None:
+        """S11, C06: in batches of ten, while the first ones come due again."""
+        by = LosesRequest(self.account)
+        for number in range(501):
+            self.unknown(f"w-{number}", by=by)
+        for _ in range(50):
+            self.lab.pass_time(2_000)
+            self.sweep(self.account)
+        visits = [visits for (visits,) in self.rows("SELECT visits FROM obligation ORDER BY 1")]
+        self.assertEqual((visits[0], visits[1], visits[-1]), (0, 1, 1))
+        self.sweep(self.account, batch=1)
+        self.assertEqual(self.rows("SELECT DISTINCT visits FROM obligation"), [(1,)])
+
+    def test_a_clock_that_jumped_ahead_hides_no_question_for_ever(self) -> None:
+        """S11, S12: what is due later than any lease could make it is due."""
+        self.unknown()
+        self.lab.pass_time(YEAR_MS)
+        self.sweep()
+        self.lab._later_ms -= YEAR_MS
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+
+    def test_workers_of_other_scopes_and_receivers_never_meet(self) -> None:
+        """S1, S11: each scope has its own workers, and each receiver its own provider."""
+        theirs = self.unknown("theirs", scope=("acme", "billing", "test"))
+        nobody = LosesRequest(UnavailableReceiver("nobody"))
+        self.unknown("elsewhere", by=nobody)
+        self.unknown("mine")
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+        self.assertEqual(self.sweep(self.account, scope=theirs.scope), summary(1, 1, 0, 0))
+        self.assertEqual(self.sweep(), summary(1, 0, 1, 0))
+
+
+class Flatness(SweepCase):
+    unsafe = True  # rows are written by hand
+
+    def test_a_sweep_takes_the_same_steps_whatever_stands_beside_it(self) -> None:
+        """S11: SQLite's own count, at 1,000 and 100,000 open, ended and leased questions."""
+        self.unknown()
+        steps = []
+        for last, due, ended in (
+            (1_000, "1", "NULL"),
+            (100_000, "1", "NULL"),
+            (200_000, "1", "1"),
+            (300_000, "9000000000000 + 1", "NULL"),
+        ):
+            self.fill(last, due, ended)
+            steps.append(self.steps())
+        self.assertGreater(steps[0], 1000)
+        self.assertEqual(len(set(steps)), 1, steps)
+
+    def fill(self, last: int, due: str, ended: str) -> None:
+        with closing(sqlite3.connect(self.scene.sender, isolation_level=None)) as other:
+            kept = other.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall()
+            other.execute("PRAGMA synchronous = OFF")
+            other.execute("BEGIN")
+            for name, _ in kept:
+                other.execute(f"DROP TRIGGER {name}")
+            numbers = (
+                "WITH RECURSIVE n(i) AS (SELECT (SELECT max(number) + 1 FROM operation) "
+                f"UNION ALL SELECT i + 1 FROM n WHERE i < {last}) "
+            )
+            copied = ", ".join(
+                "i" if name == "number" else "'op' || i" if name == "operation_id" else name
+                for (name,) in other.execute(
+                    "SELECT name FROM pragma_table_info('operation')"
+                ).fetchall()
+            )
+            first = other.execute("SELECT max(number) + 1 FROM operation").fetchone()[0]
+            other.execute(
+                f"INSERT INTO operation {numbers} SELECT {copied} FROM n, operation "
+                "WHERE number = 1"
+            )
+            other.execute(
+                "INSERT INTO attempt SELECT number, 1, 1, NULL, NULL FROM operation "
+                f"WHERE number >= {first}"
+            )
+            other.execute(
+                f"INSERT INTO obligation SELECT number, 1, 1, 1, 1, NULL, {due}, 0, 0, NULL, 0, "
+                f"{ended} FROM operation WHERE number >= {first}"
+            )
+            for _, text in kept:
+                other.execute(text)
+            other.execute("COMMIT")
+
+    def steps(self) -> int:
+        passed = 0
+
+        class Counting(sqlite3.Connection):
+            def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+                self.set_progress_handler(count, 1)
+                return super().execute(sql, *values)
+
+        def count() -> int:
+            nonlocal passed
+            passed += 1
+            return 0
+
+        clock = iter(range(9_000_000_000_000 - 1000, 9_000_000_000_000))
+        with Ledger(self.scene.sender, clock=clock.__next__, factory=Counting) as ledger:
+            passed = 0
+            done = reconcile_once(
+                ledger, UnavailableReceiver("plain"), worker="worker 1", scope=HERE
+            )
+        self.assertEqual(done, summary(10, 0, 10, 0))
+        return passed
+
+
+class FailingStatements(SweepCase):
+    def test_a_failing_statement_leaves_the_file_as_it_stood_at_a_commit(self) -> None:
+        """R4, S4: each statement of a sweep denied, then interrupted: never half of a commit."""
+        self.unknown()
+        counted = Fault()
+        self.once(counted)
+        self.assertGreater(len(counted.points), 20)
+        for how in ("deny", "interrupt"):
+            for at, point in enumerate(counted.points):
+                self.lab.pass_time(2 * LONGEST_LEASE_MS)
+                before, visits = self.content(), self.visits()
+                fault = Fault(at, how=how)
+                done = self.once(fault)
+                with self.subTest(how, at=at, point=point):
+                    self.assertTrue(fault.delivered or point in ("ROLLBACK", "COMMIT"))
+                    if done is None or not done.claimed:
+                        self.assertEqual(self.content(), before)
+                    else:  # claimed, and its answer could not be written, or was
+                        self.assertEqual(self.visits(), visits + 1 - done.errors)
+
+    def content(self) -> Any:
+        return {k: v for k, v in oracle.dump(self.scene.sender).items() if k != "store"}
+
+    def visits(self) -> int:
+        return int(self.rows("SELECT sum(visits) FROM obligation")[0][0])
+
+    def once(self, fault: Fault) -> SweepSummary | None:
+        """One sweep by the stub, through a connection that breaks; None: it did not begin."""
+        try:
+            with Ledger(
+                self.scene.sender, clock=self.lab.clock, factory=fault.connection()
+            ) as ledger:
+                return reconcile_once(
+                    ledger, UnavailableReceiver("plain"), worker="worker 1", scope=HERE
+                )
+        except errors.ReconcileError:
+            return None
