@@ -94,6 +94,11 @@ from experiments.tests.case_ledger import (  # noqa: E402
     Waiting,
     WhatBecomesOfTheFile,
 )
+from experiments.tests.case_missions import (  # noqa: E402
+    FailingMissionStatements,
+    TheGate,
+    TheTask,
+)
 from experiments.tests.case_moves import (  # noqa: E402
     BadArguments,
     NeverSent,
@@ -214,6 +219,7 @@ __all__ = [
     "Evidence",
     "EvidenceAnswersItsOwnQuestion",
     "ExitStatusDecidesNothing",
+    "FailingMissionStatements",
     "FailingStatements",
     "FairOrder",
     "FaultsStrike",
@@ -283,6 +289,7 @@ __all__ = [
     "TheFailingStatementOfAnOrder",
     "TheFileOfACommand",
     "TheFullDisk",
+    "TheGate",
     "TheInterruptedOrder",
     "TheJournalOfMoney",
     "TheLostReceipt",
@@ -292,6 +299,7 @@ __all__ = [
     "TheReceiversSources",
     "TheRefusedRow",
     "TheRestoredStore",
+    "TheTask",
     "TheThreeExercises",
     "ThreeWorlds",
     "Transactions",

@@ -908,6 +908,39 @@ CLAIMS: tuple[Claim, ...] = (
         fault="the crash is left out",
     ),
     Claim(
+        "M1",
+        "A mission is finished only while it is verifying, passed as it is, freshly observed, "
+        "with every mandatory task done and over no unknown; it may fail over one, which stays.",
+        tests=(
+            "case_missions.TheGate."
+            "test_the_synthetic_review_machine_is_finished_only_when_it_is_known",
+            "case_missions.TheGate.test_each_missing_condition_is_its_own_refusal",
+            "case_missions.TheGate.test_a_mission_may_fail_over_an_unknown_which_stays_open",
+        ),
+        fault="completed-means-known",
+    ),
+    Claim(
+        "M2",
+        "A task succeeds only with the reference of a check and references to evidence.",
+        tests=(
+            "case_missions.TheTask.test_a_task_succeeds_only_with_a_check_and_evidence",
+            "case_ledger.EveryTriggerIsNeeded."
+            "test_each_attack_is_refused_by_its_trigger_and_succeeds_without_it",
+        ),
+        fault="a task needs no evidence",
+    ),
+    Claim(
+        "M3",
+        "What is stale is refused at claim, task and command; after a pause, a wake or a dispatch "
+        "everything is observed again.",
+        tests=(
+            "case_missions.TheTask.test_a_stale_view_is_refused_at_claim_task_and_command",
+            "case_missions.TheTask."
+            "test_resume_wake_and_dispatch_make_everything_be_observed_again",
+        ),
+        fault="an older view will do",
+    ),
+    Claim(
         "A1",
         "How a call went and what is known of the effect are two separate facts.",
         tests=(

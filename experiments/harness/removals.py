@@ -22,6 +22,7 @@ from reconcile.rules import (
     claim,
     contact,
     identity,
+    mission,
     money,
     moves,
     receipts,
@@ -203,6 +204,14 @@ REMOVALS: dict[str, Removal] = {
     "questions are ordered by age alone": both(
         removing(obligations, "due", _by_age), removing(sweeping, "rests_ms", lambda *_, **__: 0)
     ),
+    "completed-means-known": both(
+        removing(mission, "completed_means_known", _nothing),
+        removing(schema, "statements", _unguarded),
+    ),
+    "a task needs no evidence": both(
+        removing(mission, "has_evidence", _nothing), removing(schema, "statements", _unguarded)
+    ),
+    "an older view will do": removing(mission, "same_moment", _nothing),
     "an account is read as empty": removing(recovery, "_listing", lambda *_: ()),
     "a lower layer sends again": removing(http_receiver.HttpReceiver, "send", _send_twice),
     "compensation-is-bound": removing(bindings, "compensation_is_bound", _nothing),

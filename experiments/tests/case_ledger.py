@@ -52,10 +52,12 @@ from reconcile import (
     observe,
     prepare,
 )
+from reconcile.flows import mission as missions
 from reconcile.flows import orders, settlement, shop, sweep, work
-from reconcile.ledger.claims import OBLIGATION, WORK
+from reconcile.ledger.claims import OBLIGATION, TASK, WORK
 from reconcile.rules import errors
 from reconcile.rules.delivery import MAY_ARRIVE
+from reconcile.rules.mission import Evidence, Stage, TaskPlan
 from reconcile.rules.money import MONEY
 from reconcile.rules.order import LONGEST_APPROVAL_MS, Basis
 from reconcile.rules.receipts import Origin
@@ -71,6 +73,11 @@ MAY_CHANGE = {
     "work": {"cancelled_by", "reason", "cancelled_ms"},
     "claim": {"generation", "token", "incarnation", "owner", "claimed_ms", "expires_ms"},
     "approver": {"listed", "changed_ms"},
+    "mission": {
+        *("contract", "contract_version", "world", "state", "revision"),
+        *("ended_by", "reason", "ended_ms"),
+    },
+    "task": {"state", "contract_version", "checked_by"},
     "approval": {"revoked_by", "reason", "revoked_ms"},
 }
 """Written here a second time. A table that is not named may not change at all."""
@@ -80,7 +87,7 @@ IDENTITY_COLUMNS = (
     *("compensates", "subject", "scope", "policy", "prepared_ms"),
 )
 
-TABLES = 27
+TABLES = 32
 
 SEAL = re.compile(r"_is_not_(replaced|removed|changed)$")
 KINDS = ("replace", "update", "update or replace", "delete", "upsert")
@@ -193,7 +200,7 @@ class EveryTriggerIsNeeded(LabCase):
         self.assertEqual(rules, set(RULES) | MOVERS)
 
     def test_each_attack_is_refused_by_its_trigger_and_succeeds_without_it(self) -> None:
-        """A2, O8: operations and all that hangs on them, orders and the journal of money."""
+        """A2, O8, M2: operations and all that hangs on them, money, questions and missions."""
         for name, ways in RULES.items():
             for way in ways:
                 with self.subTest(name, way=way[-1]), plain(self.file) as other:
@@ -315,7 +322,8 @@ class EveryTriggerIsNeeded(LabCase):
                 ("receipt", "origin", [member.value for member in Origin]),
                 ("approval", "basis", [member.value for member in Basis]),
                 ("entry", "does", ["reserve", *dict.fromkeys(MONEY.values())]),
-                ("claim", "what", [WORK, OBLIGATION]),
+                ("claim", "what", [WORK, OBLIGATION, TASK]),
+                ("mission", "state", [stage.value for stage in Stage]),
             ):
                 with self.subTest(table):
                     self.assertEqual(listed(other, table, column), values)
@@ -1159,7 +1167,30 @@ def populate(case: LabCase, scene: Scene) -> None:
         there = near.snapshot(stale.query, close=True)
         observe(ledger, stale.operation_id, replace(there, effects=()))
         populate_questions(ledger, near)
+        populate_missions(ledger, near)
         populate_orders(ledger, scene)
+
+
+def populate_missions(ledger: Ledger, near: library.Receiver) -> None:
+    """A mission that is being verified over an unknown, one that is done, and one that failed."""
+    for name in ("over unknown", "done"):
+        seen = missions.open_mission(
+            ledger, name, contract={"goal": name}, tasks=[TaskPlan(name="start", limit_ms=9999)]
+        )
+        held = missions.claim_task(ledger, seen, "start", worker="ada")
+        held = missions.observe_task(ledger, held, reference="the screen", digest="d")
+        by = LosesRequest(near) if name == "over unknown" else near
+        words = {"kind": "start", "payload": {"machine": name}, "subject": f"machine of {name}"}
+        missions.command(ledger, held, by, **words)  # type: ignore[arg-type]
+        held = missions.observe_task(ledger, held, reference="the screen", digest="d")
+        proof = [Evidence(reference="log 1", digest="d")]
+        missions.succeed(ledger, held, checked_by="check 1", evidence=proof)
+        seen = missions.verify(ledger, missions.look_mission(ledger, name))
+        missions.judge(ledger, seen, verifier="eve", passed=True, digest=seen.digest)
+    missions.open_mission(
+        ledger, "failed", contract={"goal": "x"}, tasks=[TaskPlan(name="idle", limit_ms=1)]
+    )
+    missions.fail(ledger, "failed", actor="ada", reason="not wanted")
 
 
 def populate_questions(ledger: Ledger, near: library.Receiver) -> None:
@@ -1509,6 +1540,11 @@ def _delivers(work_id: str, quantity: int) -> str:
 
 _QUESTION = "number, 2, 1, 1, 0, NULL, 0, 0, 0, NULL, 0, {}"
 _CALL = "number, 1, 7, 'w', 0, {}"
+_ENDS_MISSION = (
+    "UPDATE mission SET state = '{}', revision = revision + 1, ended_by = 'eve', reason = 'r', "
+    "ended_ms = 1 WHERE name = '{}'"
+)
+_TASK_OF = "mission = (SELECT number FROM mission WHERE name = '{}')"
 _MOVE = "UPDATE operation SET {} WHERE work_id = 'open'"
 _PAUSES = "UPDATE store SET paused_why = 'a copy'"
 _CANCELS = "UPDATE work SET cancelled_by = 'eve', reason = 'r', cancelled_ms = 1 WHERE work_id = "
@@ -1654,6 +1690,41 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "escalation_is_answered_once": (
         (f"UPDATE escalation SET repaired_by = 'eve' WHERE {_of('open')}",),
+    ),
+    "mission_starts_running": (
+        ("INSERT INTO mission VALUES (9, 'm', '{}', 1, 1, 'verifying', 1, 0, NULL, NULL, NULL)",),
+        ("INSERT INTO mission VALUES (9, 'm', '{}', 1, 1, 'running', 2, 0, NULL, NULL, NULL)",),
+    ),
+    "mission_moves_forward": (
+        ("UPDATE mission SET revision = revision + 1 WHERE name = 'failed'",),
+        ("UPDATE mission SET world = world + 1 WHERE name = 'done'",),
+        ("UPDATE mission SET world = 0, revision = revision + 1 WHERE name = 'done'",),
+        ("UPDATE mission SET contract_version = 0, revision = revision + 1 WHERE name = 'done'",),
+    ),
+    "mission_finishes_over_no_unknown": (
+        (_ENDS_MISSION.format("finished", "over unknown"),),
+        (
+            "UPDATE mission SET state = 'running', revision = revision + 1 WHERE name = 'done'",
+            _ENDS_MISSION.format("finished", "done"),
+        ),
+        (
+            f"UPDATE task SET state = 'failed' WHERE {_TASK_OF.format('done')}",
+            _ENDS_MISSION.format("finished", "done"),
+        ),
+    ),
+    "task_starts_open": (
+        ("INSERT INTO task VALUES (1, 't', 1, 1, 'w', 'succeeded', NULL, NULL)",),
+        ("INSERT INTO task VALUES (1, 't', 1, 1, 'w', 'open', 1, NULL)",),
+        ("INSERT INTO task VALUES (1, 't', 1, 1, 'w', 'open', NULL, 'c')",),
+    ),
+    "task_succeeds_with_evidence": (
+        (
+            "UPDATE task SET state = 'succeeded', checked_by = 'c', contract_version = 1 "
+            f"WHERE {_TASK_OF.format('failed')}",
+        ),
+        (f"UPDATE task SET checked_by = NULL WHERE {_TASK_OF.format('done')}",),
+        (f"UPDATE task SET contract_version = NULL WHERE {_TASK_OF.format('done')}",),
+        (f"UPDATE task SET contract_version = 2 WHERE {_TASK_OF.format('done')}",),
     ),
     "claim_generations_only_rise": (
         ("UPDATE claim SET generation = 0 WHERE item = 'lost'",),

@@ -9,7 +9,7 @@ from ..rules import errors
 from ..rules.claim import Claim
 from .tx import Tx
 
-WORK, OBLIGATION = "work", "obligation"
+WORK, OBLIGATION, TASK = "work", "obligation", "task"
 
 
 def current(tx: Tx, what: str, item: str) -> Claim | None:

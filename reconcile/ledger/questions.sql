@@ -43,7 +43,7 @@ CREATE TABLE escalation (
 -- Who may work on an item: one row for each item, so that a backlog does not grow with its visits. Each
 -- claim is the next generation, with a fresh token; what an older one holds is stale.
 CREATE TABLE claim (
-    what TEXT NOT NULL CHECK (what IN ('work', 'obligation')),
+    what TEXT NOT NULL CHECK (what IN ('work', 'obligation', 'task')),
     item TEXT NOT NULL,
     generation INTEGER NOT NULL,
     token TEXT NOT NULL,

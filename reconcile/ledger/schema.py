@@ -16,7 +16,7 @@ from .tx import Tx
 
 APPLICATION_ID = 0x5EC04C17  # in the file's header: this file is a ledger of this library
 SCHEMA_VERSION = 3
-SCRIPTS = ("schema.sql", "questions.sql", "orders.sql")
+SCRIPTS = ("schema.sql", "questions.sql", "orders.sql", "missions.sql")
 
 MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "legal_move": (),
@@ -46,6 +46,14 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "entry": (),
     "stock": (),
     "delivery": (),
+    "mission": (
+        *("contract", "contract_version", "world", "state", "revision"),
+        *("ended_by", "reason", "ended_ms"),
+    ),
+    "task": ("state", "contract_version", "checked_by"),
+    "task_observation": (),
+    "task_evidence": (),
+    "verification": (),
 }
 """Every table, and the columns of it that may change. No row is ever removed."""
 
