@@ -12,5 +12,8 @@ CHAPTERS = (
     "e09_authority",
     "e10_response_faults",
     "e11_restored_backup",
+    "e12_sweep",
+    "e13_leases",
     "e14_crash_matrix",
+    "e15_completion_gate",
 )

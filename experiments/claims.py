@@ -790,7 +790,9 @@ CLAIMS: tuple[Claim, ...] = (
             "test_the_stub_leaves_the_review_machine_open_and_a_receipt_answers_it",
             "case_sweeps.Summaries."
             "test_a_batch_is_ten_and_a_lease_two_minutes_unless_told_otherwise",
+            "case_chapters.Sweep.test_the_stub_keeps_everything_and_a_provider_resolves",
         ),
+        results=("e12_sweep.review machine",),
         fault="a sweep decides nothing",
     ),
     Claim(
@@ -821,7 +823,9 @@ CLAIMS: tuple[Claim, ...] = (
             "case_sweeps.Summaries."
             "test_the_stub_leaves_the_review_machine_open_and_a_receipt_answers_it",
             "case_sweeps.Decisions.test_a_receiver_that_contradicts_itself_answers_nothing",
+            "case_chapters.Sweep.test_the_stub_keeps_everything_and_a_provider_resolves",
         ),
+        results=("e12_sweep.no evidence",),
     ),
     Claim(
         "S6",
@@ -832,8 +836,12 @@ CLAIMS: tuple[Claim, ...] = (
             "case_sweeps.Decisions.test_what_is_closed_is_answered_and_what_is_open_is_not",
             "case_chapters.CrashMatrix."
             "test_a_backlog_drains_as_the_receivers_file_predicts_while_workers_die",
+            "case_chapters.Sweep.test_a_sweep_decides_what_policies_list_and_closes_nothing",
         ),
-        results=("e14_crash_matrix.M10 backlog",),
+        results=(
+            "e12_sweep.closed",
+            "e14_crash_matrix.M10 backlog",
+        ),
         fault="a sweep decides everything",
     ),
     Claim(
@@ -844,8 +852,12 @@ CLAIMS: tuple[Claim, ...] = (
             "case_sweeps.Claims."
             "test_a_stalled_workers_token_is_refused_whatever_its_name_and_the_clock",
             "case_sweeps.Claims.test_of_three_workers_slower_than_their_leases_one_lands",
+            "case_chapters.Leases.test_a_stalled_worker_of_the_same_name_writes_nothing",
         ),
-        results=("e14_crash_matrix.M7 stale lease",),
+        results=(
+            "e13_leases.stalled",
+            "e14_crash_matrix.M7 stale lease",
+        ),
         fault="token-fences-worker",
     ),
     Claim(
@@ -854,8 +866,12 @@ CLAIMS: tuple[Claim, ...] = (
         tests=(
             "case_sweeps.Questions.test_an_order_keeps_its_money_over_a_year_of_visits",
             "case_sweeps.Claims.test_a_lease_that_ends_gives_the_question_back_and_proves_nothing",
+            "case_chapters.Leases.test_a_killed_workers_question_returns_when_its_lease_ends",
         ),
-        results=("e14_crash_matrix.twin.no lease holder, so it failed",),
+        results=(
+            "e13_leases.killed",
+            "e14_crash_matrix.twin.no lease holder, so it failed",
+        ),
         fault="unknown-holds-money",
     ),
     Claim(
@@ -880,8 +896,12 @@ CLAIMS: tuple[Claim, ...] = (
             "case_sweeps.FairOrder.test_hopeless_rows_do_not_block_and_new_rows_do_not_starve",
             "case_sweeps.FairOrder.test_each_of_501_is_visited_once_before_any_is_visited_twice",
             "case_sweeps.Flatness.test_a_sweep_takes_the_same_steps_whatever_stands_beside_it",
+            "case_chapters.Sweep.test_the_third_question_is_visited_by_the_second_sweep",
         ),
-        results=("e14_crash_matrix.M10 backlog.questions",),
+        results=(
+            "e12_sweep.visits of the third",
+            "e14_crash_matrix.M10 backlog.questions",
+        ),
         fault="questions are ordered by age alone",
     ),
     Claim(
@@ -916,7 +936,9 @@ CLAIMS: tuple[Claim, ...] = (
             "test_the_synthetic_review_machine_is_finished_only_when_it_is_known",
             "case_missions.TheGate.test_each_missing_condition_is_its_own_refusal",
             "case_missions.TheGate.test_a_mission_may_fail_over_an_unknown_which_stays_open",
+            "case_chapters.CompletionGate.test_nothing_is_finished_over_an_unknown",
         ),
+        results=("e15_completion_gate.over an unknown",),
         fault="completed-means-known",
     ),
     Claim(

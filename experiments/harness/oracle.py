@@ -132,7 +132,18 @@ def findings(sender: Path, receiver: Path) -> list[str]:
         for row in operations:
             found += _of_one(ask, row, there, paused=paused)
         found += _of_money(ask, there)
+        found += _of_missions(ask)
     return found
+
+
+def _of_missions(ask: Ask) -> list[str]:
+    """A mission is not finished while an operation of one of its tasks is open."""
+    rows = ask(
+        "SELECT m.name, o.operation_id FROM mission m JOIN task t ON t.mission = m.number "
+        "JOIN operation o ON o.work_id = t.work_id JOIN obligation q ON q.operation = o.number "
+        "WHERE m.state = 'finished' AND q.ended_ms IS NULL ORDER BY o.number"
+    )
+    return [f"completed-means-known: {name} is finished over {open_id}" for name, open_id in rows]
 
 
 def _of_one(

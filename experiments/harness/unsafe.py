@@ -64,6 +64,17 @@ def release(sender: Path, operation_id: str) -> None:
         )
 
 
+def finish_mission(sender: Path, name: str) -> None:
+    """Call a mission finished because its tasks are done."""
+    with closing(sqlite3.connect(sender, isolation_level=None)) as connection:
+        _drop_triggers(connection, "mission")
+        connection.execute(
+            "UPDATE mission SET state = 'finished', revision = revision + 1, ended_by = 'agent', "
+            "reason = 'all tasks are done', ended_ms = 0 WHERE name = ?",
+            (name,),
+        )
+
+
 def same_need_again(query: Query) -> Query:
     """The same proposal under an identity that nobody knows."""
     return replace(query, operation_id=f"{query.operation_id}-again")

@@ -1,8 +1,9 @@
 """A worker that is a process of its own, so that it can really die. It follows a plan.
 
-The plan is one JSON object: the sender's `file`; the `provider`, of a kind that `_provider` names;
-the `clock` to start from; `steps`, in order; and the fault, `at` and `how` as in `faults`. It says
-one JSON line for each step that it survived, and one that says where it was struck.
+The plan is one JSON object: the sender's `file`; the `provider`, as `provider_of` names it; the
+`clock` to start from; `steps`, in order; and the fault, `at` and `how` as in `faults`. With `hold`
+it says so with each answer in its hands, and waits for the exact permit line. It says one JSON
+line for each step that it survived, and one that says where it was struck.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .processes import Child, FaultNotDelivered, command
 from .supplier import KEYED
 
 LEASE_MS = 120_000
+PERMIT = b"go on\n"
 DECIDES = ("unique_exact_match", "terminal_absence", "receipt")
 PLAIN = replace(POLICY, sweep_may_decide=DECIDES)
 ACCOUNT = replace(KEYED, sweep_may_decide=DECIDES)
@@ -34,6 +36,8 @@ def main(argv: list[str]) -> int:
     plan = json.loads(argv[0])
     fault = Fault(plan["at"], how=plan["how"], tell=lambda point: _say({"struck": point}))
     provider = fault.receiver(provider_of(plan["provider"]))
+    if plan.get("hold"):
+        provider = _Holds(provider)
     clock = count(plan["clock"]).__next__
     with library.Ledger(plan["file"], clock=clock, factory=fault.connection()) as ledger:
         for step in plan["steps"]:
@@ -50,6 +54,28 @@ def provider_of(plan: dict[str, Any]) -> library.Receiver:
         return library.UnavailableReceiver(plan["identity"])
     terms = {"identity": IDENTITY, "policy": ACCOUNT, **plan.get("terms", {})}
     return InProcessSupplier(Path(plan["file"]), **terms)
+
+
+class _Holds:
+    """A provider whose answers wait for a permit, so that leases end meanwhile."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.identity, self.epoch, self.policy = inner.identity, inner.epoch, inner.policy
+
+    def send(self, query: library.Query) -> library.Receipt | None:
+        raise AssertionError("a worker that holds sends nothing")
+
+    def snapshot(self, query: library.Query, *, close: bool = False) -> library.Snapshot:
+        found: library.Snapshot = self._inner.snapshot(query, close=close)
+        return found
+
+    def lookup(self, query: library.Query) -> library.Receipt | None:
+        found: library.Receipt | None = self._inner.lookup(query)
+        _say({"holding": True})
+        if sys.stdin.buffer.readline() != PERMIT:
+            os._exit(EXIT)
+        return found
 
 
 def _sweep(
@@ -86,7 +112,16 @@ def live(plan: dict[str, Any]) -> tuple[list[Any], str | None]:
     None: it was not to be struck. Raises FaultNotDelivered if it ended in any other way than its
     plan says.
     """
-    child = Child(command("experiments.harness.worker", json.dumps(plan)))
+    return told_by(start(plan), plan)
+
+
+def start(plan: dict[str, Any]) -> Child:
+    """Such a process, begun."""
+    return Child(command("experiments.harness.worker", json.dumps(plan)))
+
+
+def told_by(child: Child, plan: dict[str, Any]) -> tuple[list[Any], str | None]:
+    """What a process says to its end, as `live` gives it. Raises as that does."""
     lines = []
     while (line := child.hear()) is not None:
         lines.append(line)

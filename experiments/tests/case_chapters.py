@@ -359,3 +359,65 @@ class CrashMatrix(Chapter, unittest.TestCase):
             (501, 0, True),
         )
         self.assertEqual(backlog["states"], {"confirmed": 168, "not_applied": 84, "unknown": 249})
+
+
+class Sweep(Chapter, unittest.TestCase):
+    chapter = "e12_sweep"
+
+    def test_the_stub_keeps_everything_and_a_provider_resolves(self) -> None:
+        """S2, S5: the summaries are exact, and one machine was started."""
+        machine = self.result["review machine"]
+        self.assertEqual((machine["stub"], machine["provider"]), ([1, 0, 1, 0], [1, 1, 0, 0]))
+        self.assertEqual((machine["state"], machine["effects"]), ("confirmed", 1))
+        self.assertEqual(set(map(tuple, self.result["no evidence"].values())), {(1, 0, 1, 0)})
+        self.assertEqual(len(self.result["no evidence"]), 3)
+
+    def test_a_sweep_decides_what_policies_list_and_closes_nothing(self) -> None:
+        """S6: kept for a person otherwise."""
+        kept = self.result["nobody may decide"]
+        self.assertEqual((kept["receipts kept"], kept["state"]), (1, "unknown"))
+        closed = self.result["closed"]
+        self.assertEqual((closed["summary"], closed["closed by sweeps"]), ([3, 2, 1, 0], 0))
+
+    def test_the_third_question_is_visited_by_the_second_sweep(self) -> None:
+        """S11: by age alone it never is."""
+        visits = self.result["visits of the third"]
+        self.assertEqual(visits, {"by the library": 1, "by age alone": 0})
+
+
+class Leases(Chapter, unittest.TestCase):
+    chapter = "e13_leases"
+
+    def test_a_killed_workers_question_returns_when_its_lease_ends(self) -> None:
+        """S8: until then nobody works on it, and it is unknown all the time."""
+        killed = self.result["killed"]
+        self.assertIs(killed["died"], True)
+        self.assertEqual(killed["before the lease ends"], [0, 0, 0, 0])
+        self.assertEqual((killed["meanwhile"], killed["after it"]), ("unknown", [1, 1, 0, 0]))
+
+    def test_a_stalled_worker_of_the_same_name_writes_nothing(self) -> None:
+        """S7: with the receipt in its hands, and a clock that says that its lease is live."""
+        stalled = self.result["stalled"]
+        self.assertEqual(stalled["the stalled one"], [0, 0, 0, 0])
+        self.assertEqual((stalled["meanwhile"], stalled["generations"]), ("unknown", 2))
+
+    def test_two_processes_on_one_scope_answer_each_question_once(self) -> None:
+        """S6, S7: nothing is lost, and nothing resolved twice."""
+        both = self.result["two workers"]
+        self.assertEqual(both, {"resolved": 20, "errors": 0, "decisions": 20})
+
+
+class CompletionGate(Chapter, unittest.TestCase):
+    chapter = "e15_completion_gate"
+
+    def test_nothing_is_finished_over_an_unknown(self) -> None:
+        """M1: and it is finished once the effect is known, with one machine."""
+        self.assertEqual(self.result["over an unknown"], {"finalize": "UnknownEffect"})
+        self.assertEqual(self.result["known"], {"stage": "finished", "effects": 1})
+        self.assertEqual(self.result["failed"]["open questions"], 1)
+
+    def test_every_missing_condition_has_a_refusal_of_its_own(self) -> None:
+        """M1, M3: and the case that misses none is allowed."""
+        missing = dict(self.result["missing"])
+        self.assertEqual(missing.pop("nothing is missing"), "allowed")
+        self.assertEqual(len(set(missing.values())), len(missing))
