@@ -7,18 +7,23 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from statistics import median
+from typing import Any
 
 from reconcile import Ledger, Query, Receipt, Snapshot, dispatch, prepare, reconcile_once
 from reconcile.rules.operation import Scope
 
+from . import oracle, worker
 from .bare import Recorded, open_bare, play
+from .inprocess import InProcessSupplier
 from .lab import Lab
+from .lossy import LosesReceipt
 from .plain import IDENTITY
+from .processes import Child
 from .scene import CHARGE
 from .supplier import KEYED
 from .templates import put_ledger
 
-ROUNDS, QUESTIONS = 7, 60
+ROUNDS, QUESTIONS, SHARED = 7, 60, 600
 POLICY = replace(KEYED, sweep_may_decide=("receipt",))
 
 
@@ -78,6 +83,51 @@ def against_one_by_one(lab: Lab) -> float:
                 _ask(ledger, numbers)
                 taken.append(_drain(ledger, batch=batch))
     return median(seconds[1]) / median(seconds[10])
+
+
+def together(lab: Lab, workers: int) -> tuple[float, float]:
+    """How many questions a second so many worker processes answer together on one file, and the
+    longest that one of them took for a batch of ten, in seconds.
+
+    Raises AssertionError if one was lost, or answered twice.
+    """
+    scene = lab.scene(f"{workers} workers", unsafe=True)
+    put_ledger(scene.sender)
+    account = InProcessSupplier(scene.receiver_file, identity=IDENTITY, policy=worker.ACCOUNT)
+    lossy: Any = LosesReceipt(account)
+    with Ledger(scene.sender, clock=lab.clock) as ledger:
+        for number in range(SHARED):
+            work_id = f"charge-{number}"
+            words = {**CHARGE, "work_id": work_id, "subject": work_id}
+            dispatch(ledger, prepare(ledger, lossy, **words).operation_id, lossy)
+    plan = {
+        "file": str(scene.sender),
+        "provider": {"kind": "account", "file": str(scene.receiver_file)},
+        "clock": lab.clock(),
+        "steps": ["sweep"] * (SHARED // 10 + 1),
+        "batch": 10,
+        "at": None,
+        "how": "exit",
+    }
+    plans = [{**plan, "worker": f"worker {number}"} for number in range(workers)]
+    begin = time.perf_counter()
+    children = [worker.start(each) for each in plans]
+    lab.children += children
+    lines = [line for child in children for line in _heard(child)]
+    seconds = time.perf_counter() - begin
+    assert sum(line["said"]["resolved"] for line in lines) == SHARED, lines
+    decided = "SELECT count(*) FROM decision WHERE cause = 'receipt'"
+    assert oracle.rows(scene.sender, decided) == [(SHARED,)]
+    return SHARED / seconds, max(line["took_ms"] for line in lines) / 1000
+
+
+def _heard(child: Child) -> list[dict[str, Any]]:
+    """Every line of a process that lives to its end."""
+    lines = []
+    while (line := child.hear()) is not None:
+        lines.append(line)
+    assert child.end() == 0
+    return lines
 
 
 def _nobody(query: Query) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -41,8 +42,10 @@ def main(argv: list[str]) -> int:
     clock = count(plan["clock"]).__next__
     with library.Ledger(plan["file"], clock=clock, factory=fault.connection()) as ledger:
         for step in plan["steps"]:
+            began = time.perf_counter()
             said = _sweep(ledger, provider, plan) if step == "sweep" else _order(ledger, provider)
-            _say({"step": step, "said": said})
+            took_ms = round((time.perf_counter() - began) * 1000)
+            _say({"step": step, "said": said, "took_ms": took_ms})
     return 0
 
 
