@@ -179,6 +179,10 @@ from experiments.tests.case_supplier import (  # noqa: E402
     RequestsThatAreNone,
     TheProcess,
 )
+from experiments.tests.case_sweep_commands import (  # noqa: E402
+    OpenQuestions,
+    SweepsOverHttp,
+)
 from experiments.tests.case_sweeps import (  # noqa: E402
     BadRows,
     Claims,
@@ -255,6 +259,7 @@ __all__ = [
     "OneDoor",
     "OneProposalOneOperation",
     "OneWayToAskSQLite",
+    "OpenQuestions",
     "Order",
     "Pipes",
     "PlainSqlAgainstEveryTable",
@@ -284,6 +289,7 @@ __all__ = [
     "Summaries",
     "Superseding",
     "Sweep",
+    "SweepsOverHttp",
     "TableOfMoves",
     "Tests",
     "TheBackup",

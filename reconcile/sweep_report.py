@@ -69,7 +69,7 @@ def swept(total: SweepSummary, *, called: int) -> str:
     """What a sweep came to."""
     lines = [tally(total)]
     if called:
-        lines.append(f"{counted(called, 'open question')} need a person: see obligations")
+        lines.append(f"a person is needed for {counted(called, 'open question')}: see obligations")
     return "\n".join(lines) + "\n"
 
 

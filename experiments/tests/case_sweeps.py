@@ -542,6 +542,8 @@ class BadRows(SweepCase):
                 f"DELETE FROM attempt WHERE operation {newest}",
                 f"UPDATE operation SET scope = '[' WHERE number {newest}",
                 f"UPDATE operation SET state = 'perhaps' WHERE number {newest}",
+                f"UPDATE operation SET payload = '{{' WHERE number {newest}",
+                f"UPDATE operation SET payload = x'00' WHERE number {newest}",
                 "UPDATE policy SET body = '{}x' WHERE number = (SELECT max(number) FROM policy)",
             ),
             start=2,

@@ -7,6 +7,7 @@ answer stays open and rests; after a deadline, or enough visits in vain, a perso
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from ..ledger import attempts, claims, decisions, obligations, operations, work
@@ -154,6 +155,7 @@ def _claim(tx: Tx, number: int, worker: str, lease_ms: int) -> Held:
     obligation = obligations.read(tx, number)
     if obligation is None or obligation.operation.attempts < obligation.attempt:
         raise sweep_errors.RowRefused("the question names an attempt that is not there")
+    json.loads(obligation.operation.query.payload)  # what no longer parses is nobody's question
     claim = obligations.claim(tx, obligation, owner=worker, lease_ms=lease_ms)
     return obligation, claim
 
