@@ -995,6 +995,15 @@ CLAIMS: tuple[Claim, ...] = (
         fault="an earlier attempt is forgotten",
     ),
     Claim(
+        "A12",
+        "Every unresolved state has an action that resolves or calls a person: nothing wedges.",
+        tests=(
+            "case_moves.WhatIsAllowedNow.test_nothing_wedges",
+            "case_sweeps.Decisions.test_what_evidence_may_not_end_rests_like_everything_else",
+            "case_sweeps.Decisions.test_a_receiver_that_contradicts_itself_answers_nothing",
+        ),
+    ),
+    Claim(
         "V6",
         "An independent reader of both files accepts every run and rejects every unsafe twin.",
         tests=(

@@ -281,6 +281,24 @@ class Decisions(SweepCase):
         self.assertEqual(oracle.contacts(self.scene.receiver_file), closes)
         self.assertEqual(self.sweep(self.plain), summary(0, 0, 0, 0))
 
+    def test_what_evidence_may_not_end_rests_like_everything_else(self) -> None:
+        """S6, A12: of a partial effect a person decides, and its question comes due again."""
+        plain = self.plain
+
+        class Partly(LosesReceipt):
+            def send(self, query: Query) -> Receipt | None:
+                receipt = plain.send(query)
+                assert receipt is not None
+                return replace(receipt, status="partial")
+
+        operation = self.closed("partly", Partly(plain))
+        self.assertIs(operation.state, State.PARTIAL)
+        for _ in range(2):
+            self.assertEqual(self.sweep(plain), summary(1, 0, 1, 0))
+            self.assertEqual(self.question().found, "unique_exact_match")
+            self.lab.pass_time(sweeping.SLOWEST_MS)
+        self.assertIs(self.state(operation), State.PARTIAL)
+
     def test_a_receiver_that_contradicts_itself_answers_nothing(self) -> None:
         """S5, A12: duplicates and mismatches are kept, open, and due again."""
         twice = self.unknown("twice", by=LosesReceipt(self.plain))

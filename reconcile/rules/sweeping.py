@@ -14,6 +14,7 @@ from .move import Move
 from .obligation import Obligation
 from .operation import Operation
 from .policy import EffectPolicy
+from .states import Cause, is_legal
 from .verdicts import classify
 
 RECEIPT = "receipt"
@@ -77,5 +78,7 @@ def decide(
     moves.keep(operation, snapshot)
     verdict = classify(snapshot)
     if verdict.resolves is None or not may_decide(operation, present, verdict.value):
+        return None
+    if not is_legal(operation.state, verdict.resolves, Cause.EVIDENCE):
         return None
     return moves.decide(operation, snapshot, reviewer=actor, expected_version=operation.version)
