@@ -132,7 +132,7 @@ class TheGate(MissionCase):
             flows.judge(self.ledger, seen, verifier="vera", passed=False, digest=seen.digest)
 
         def gave_up(held: flows.TaskClaim, seen: Mission) -> None:
-            flows.give_up(self.ledger, held)
+            flows.give_up(self.ledger, self.observed(held))
             now = self.look(seen.name)
             flows.judge(self.ledger, now, verifier="vera", passed=True, digest=now.digest)
 
@@ -293,6 +293,14 @@ class TheTask(MissionCase):
             with self.assertRaises(errors.StaleClaim):
                 call()
         self.assertEqual(oracle.dump(self.scene.sender), before)
+
+    def test_a_claim_of_one_task_writes_nothing_about_another(self) -> None:
+        """M3, S7: a live token of the other task is none of this one."""
+        seen = self.opened()
+        self.held(seen)
+        other = flows.claim_task(self.ledger, seen, "tidy up", worker="worker 2")
+        with self.assertRaises(errors.StaleClaim):
+            self.observed(replace(other, task="start"))
 
     def test_opening_again_returns_it_and_another_is_refused(self) -> None:
         """M1, C50: one name is one mission."""

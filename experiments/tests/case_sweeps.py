@@ -33,6 +33,7 @@ from reconcile import (
     look,
     prepare,
     reconcile_once,
+    resend,
 )
 from reconcile.flows import shop, sweep, work
 from reconcile.flows.receivers import check_receiver
@@ -502,6 +503,18 @@ class Claims(SweepCase):
             return UnavailableReceiver("plain").snapshot(query)
 
         self.assertEqual(self.sweep(Says(stalls)), summary(0, 0, 0, 0))
+
+    def test_a_sending_after_the_question_was_put_is_not_asked_about(self) -> None:
+        """S6, O9: a sweep's lookup in vain speaks of the sendings before it alone."""
+        machine = self.unknown(by=LosesRequest(self.account))
+        held = self.claim(lease_ms=worker.LEASE_MS)
+        seen = sweep.ask(self.account, held[0])
+        inquire(self.ledger, machine.operation_id, self.account)
+        again: Any = LosesRequest(self.account)
+        again.limit_s = 1.0
+        resend(self.ledger, machine.operation_id, again)
+        self.assertFalse(self.finish(held, seen))
+        self.assertEqual(look(self.ledger, machine.operation_id).asked_after, 1)
 
     def test_a_repair_fences_what_was_claimed_before_it(self) -> None:
         """S9: a newer generation stales the older, and they are never merged."""

@@ -17,7 +17,7 @@ from ..rules import checks, contact, mission_errors
 from ..rules import mission as rules
 from ..rules.actions import ToolResult
 from ..rules.claim import LONGEST_LEASE_MS, Claim
-from ..rules.errors import Malformed
+from ..rules.errors import Malformed, StaleClaim
 from ..rules.identity import canonical_json
 from ..rules.mission import Evidence, Mission, Stage, TaskPlan, Verification
 from ..rules.operation import Scope
@@ -85,6 +85,7 @@ def amend(ledger: Ledger, seen: Mission, *, contract: Mapping[str, object]) -> M
 
     Raises MissionEnded, StaleView or Malformed.
     """
+    checks.instance("ledger", ledger, Ledger)
     text = canonical_json(contract)
     with ledger.transaction() as tx:
         now = _current(tx, seen)
@@ -215,6 +216,7 @@ def give_up(ledger: Ledger, held: TaskClaim) -> Mission:
     checks.instance("ledger", ledger, Ledger)
     with ledger.transaction() as tx:
         now = _held(tx, held)
+        rules.same_moment(held.mission, now)
         missions.give_up(tx, now, now.task(held.task))
         return missions.read(tx, now.name)
 
@@ -254,6 +256,7 @@ def finalize(ledger: Ledger, seen: Mission, *, actor: str) -> Mission:
     raises.
     """
     _named(ledger, actor=actor)
+    checks.instance("seen", seen, Mission)
     with ledger.transaction() as tx:
         _live(tx)
         now = missions.read(tx, seen.name)
@@ -291,9 +294,13 @@ def _current(tx: Tx, seen: Mission) -> Mission:
 def _held(tx: Tx, held: TaskClaim) -> Mission:
     checks.instance("held", held, TaskClaim)
     _live(tx)
+    checks.instance("held.mission", held.mission, Mission)
+    checks.instance("held.claim", held.claim, Claim)
     claims.assert_current(tx, held.claim)
     now = missions.read(tx, held.mission.name)
     rules.goes_on(now)
+    if (held.claim.what, held.claim.item) != (claims.TASK, now.task(held.task).work_id):
+        raise StaleClaim(held.task, f"this one is of {held.claim.what} {held.claim.item!r}")
     return now
 
 

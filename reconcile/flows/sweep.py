@@ -28,7 +28,10 @@ from .receipts import settle
 from .receivers import Declared, Receiver, UnavailableReceiver, answer_of, check_receiver
 
 LARGEST_BATCH = 1000
-_BAD_ROW = (ValueError, TypeError, LookupError, errors.Malformed, sweep_errors.RowRefused)
+_BAD_ROW = (
+    *(ValueError, TypeError, LookupError, RecursionError, OverflowError),
+    *(errors.Malformed, sweep_errors.RowRefused),
+)
 _FILE_FAILED = (errors.Busy, errors.StorageFailed)
 
 
@@ -180,8 +183,9 @@ def ask(provider: Receiver | None, obligation: Obligation) -> Seen:
     query, sources = obligation.operation.query, obligation.sources
     if provider is None:
         provider = UnavailableReceiver(query.target, epoch=query.epoch)
-    lookup, asked = getattr(provider, "lookup", None), False
+    asked = False
     try:
+        lookup = getattr(provider, "lookup", None)
         if "lookup" in sources and callable(lookup):
             found = answer_of(query.target, lambda: lookup(query), Receipt, type(None))
             asked = True
@@ -190,7 +194,7 @@ def ask(provider: Receiver | None, obligation: Obligation) -> Seen:
         if "snapshot" in sources or not asked:
             read = answer_of(query.target, lambda: provider.snapshot(query), Snapshot)
             return Seen(asked=asked, snapshot=read)
-    except errors.ReconcileError as error:
+    except Exception as error:  # of whatever class: a property of an adapter may raise, too
         return Seen(asked=asked, failed=type(error).__name__)
     return Seen(asked=True)
 
@@ -215,7 +219,8 @@ def finish(
         sweeping.newer_generation_stales(claimed, now)
         assert now is not None
         contact.restored_starts_paused(now.operation)
-        done, found = _write(tx, now.operation, present, seen, actor)
+        seen_after = claimed.operation.attempts  # a sending since then was not asked about
+        done, found = _write(tx, now.operation, present, seen, actor, seen_after)
         if done is not None and done.state in FINAL:
             return True
         _rest(tx, now, found)
@@ -224,11 +229,16 @@ def finish(
 
 
 def _write(
-    tx: Tx, operation: Operation, present: EffectPolicy, seen: Seen, actor: str
+    tx: Tx,
+    operation: Operation,
+    present: EffectPolicy,
+    seen: Seen,
+    actor: str,
+    seen_after: int,
 ) -> tuple[Decision | None, str]:
     """Keep the evidence, and decide by it where the policies let a sweep do that."""
     if seen.asked:
-        attempts.asked(tx, operation, attempts=operation.attempts, found=seen.receipt is not None)
+        attempts.asked(tx, operation, attempts=seen_after, found=seen.receipt is not None)
     if seen.receipt is not None:
         found = f"{sweeping.RECEIPT}: {seen.receipt.status}"
         if sweeping.may_decide(operation, present, sweeping.RECEIPT):
