@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from itertools import count as ticks
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from experiments.harness import oracle, worker
 from experiments.harness.faults import Fault
 from experiments.harness.inprocess import InProcessSupplier
-from experiments.harness.lab import YEAR_MS
+from experiments.harness.lab import BIRTH_MS, YEAR_MS
 from experiments.harness.lossy import LosesReceipt, LosesRequest
 from experiments.harness.scene import Scene
+from experiments.harness.supplier import KEYED
 from experiments.tests.base import LabCase
 from experiments.tests.buying import Forgets, open_shop, ready
 from reconcile import (
+    Action,
     EffectPolicy,
     Ledger,
     Operation,
@@ -31,7 +37,9 @@ from reconcile import (
     dispatch,
     inquire,
     look,
+    next_actions,
     prepare,
+    reconcile,
     reconcile_once,
     resend,
 )
@@ -46,6 +54,7 @@ from reconcile.rules.operation import Scope
 HERE = Scope()
 ALL = worker.DECIDES
 MINUTE_MS = 60_000
+TOKEN = "reconcile.ledger.claims.secrets.token_hex"  # else each run would leave another one
 
 
 def summary(claimed: int, resolved: int, unknown: int, failed: int) -> SweepSummary:
@@ -233,6 +242,133 @@ class Summaries(SweepCase):
         self.assertEqual(caught.exception.scope, "default / default / tset")
         self.assertEqual(oracle.dump(self.scene.sender), before)
 
+    def test_the_keyed_supplier_settles_where_its_receipts_alone_may_decide(self) -> None:
+        """S2, S6: with nothing but "receipt" in both policies, 1 of 1 is resolved."""
+        policy = replace(KEYED, sweep_may_decide=("receipt",))
+        account = InProcessSupplier(self.scene.receiver_file, identity="plain", policy=policy)
+        machine = self.unknown(by=LosesReceipt(account))
+        there = oracle.effects(self.scene.receiver_file)
+        self.assertEqual(self.sweep(account), summary(1, 1, 0, 0))
+        self.assertIs(self.state(machine), State.CONFIRMED)
+        self.assertEqual(oracle.effects(self.scene.receiver_file), there)
+
+    def test_no_kind_of_exception_or_disguised_answer_is_evidence(self) -> None:
+        """S5: errors that cannot even say what they are, subclasses, another life."""
+        machine = self.unknown()
+        true = self.account.lookup(machine.query)
+        assert true is not None
+
+        class Mute(Exception):
+            def __str__(self) -> str:
+                raise ValueError("it says nothing")
+
+        class Disguised(Receipt):
+            pass
+
+        disguised = Disguised(**{name: getattr(true, name) for name in Receipt.__slots__})
+        answers: tuple[tuple[Callable[[Query], Any], str], ...] = (
+            (raising(Mute()), "NoReply"),
+            (raising(StopIteration()), "NoReply"),
+            (raising(RecursionError()), "NoReply"),
+            (raising(errors.NotSent("the line is down")), "NotSent"),
+            (
+                raising(errors.StaleClaim("x", "a refusal of ours, out of an adapter")),
+                "StaleClaim",
+            ),
+            (lambda query: disguised, "NoReply"),
+            (lambda query: {"status": "accepted"}, "NoReply"),
+            (lambda query: replace(true, epoch=2), "receipt: accepted"),
+            (lambda query: replace(true, receiver="someone"), "receipt: accepted"),
+            (lambda query: replace(true, payload="7"), "receipt: accepted"),
+        )
+        for number, (says, found) in enumerate(answers):
+            with self.subTest(number):
+                self.account.lookup = says  # type: ignore[method-assign, assignment]
+                self.assertEqual(self.sweep(self.account), summary(1, 0, 1, 0))
+                self.assertEqual(self.question().found, found)
+                self.assertIs(self.state(machine), State.UNKNOWN)
+                self.lab.pass_time(LONGEST_LEASE_MS)
+        self.assertEqual(len(self.rows("SELECT 1 FROM receipt")), 3, "evidence is kept")
+        del self.account.lookup
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+
+    def test_what_is_no_evidence_about_the_question_is_not_kept_as_such(self) -> None:
+        """S5: a snapshot of another operation, of someone else, or that claims too much."""
+        by = LosesReceipt(self.plain)
+        other = self.unknown("another", by=by).query
+        self.sweep(self.plain)
+        weak = replace(worker.PLAIN, can_close=False)
+        machine = self.unknown(by=LosesReceipt(self.scene.near(policy=weak)))
+        kept = self.rows("SELECT * FROM observation")
+        answers: tuple[tuple[Callable[[Query], Any], str], ...] = (
+            (lambda query: self.plain.snapshot(other), "WrongQuestion"),
+            (lambda query: replace(self.plain.snapshot(query), receiver="me"), "WrongQuestion"),
+            (lambda query: replace(self.plain.snapshot(query), epoch=2), "WrongQuestion"),
+            (lambda query: replace(self.plain.snapshot(query), closed=True), "Overclaimed"),
+        )
+        for number, (says, found) in enumerate(answers):
+            with self.subTest(number):
+                self.assertEqual(self.sweep(Says(says), batch=1).resolved, 0)
+                said = "SELECT found FROM obligation ORDER BY operation DESC LIMIT 1"
+                self.assertEqual(self.rows(said), [(found,)])
+                self.assertEqual(self.rows("SELECT * FROM observation"), kept)
+                self.assertIs(self.state(machine), State.UNKNOWN)
+                self.hand_back(machine)
+
+    def hand_back(self, operation: Operation) -> None:
+        sweep.hand_back(self.ledger, operation.operation_id, actor="ada", reason="mended")
+
+    def test_every_interrupt_passes_on_and_decides_nothing(self) -> None:
+        """S5: whatever is no Exception is nobody's answer."""
+        machine = self.unknown()
+        for kind in (KeyboardInterrupt, SystemExit, GeneratorExit):
+            with self.subTest(kind), self.assertRaises(kind):
+                self.sweep(Says(raising(kind())))
+            self.assertEqual((self.state(machine), self.question().visits), (State.UNKNOWN, 0))
+            self.lab.pass_time(worker.LEASE_MS)
+
+    def test_a_sweep_that_is_told_nothing_claims_ten_for_two_minutes(self) -> None:
+        """S2: the defaults of the whole sweep, seen in the claims that an interrupt left."""
+        for number in range(11):
+            self.unknown(f"w-{number}")
+        with self.assertRaises(KeyboardInterrupt):
+            self.sweep(Says(raising(KeyboardInterrupt())))
+        leases = self.rows("SELECT expires_ms - claimed_ms FROM claim")
+        self.assertEqual(leases, [(120_000,)] * 10)
+
+    def test_an_adapter_whose_lookup_cannot_even_be_reached_answers_nothing(self) -> None:
+        """S5: its property raises, for each question; an interrupt in it passes on."""
+        error: BaseException = RuntimeError("not configured")
+
+        class Unreachable(Says):
+            @property
+            def lookup(self) -> Any:
+                raise error
+
+        machine = self.unknown()
+        self.unknown("another")
+        provider = Unreachable(lambda query: None, policy=worker.ACCOUNT)
+        self.assertEqual(self.sweep(provider), summary(2, 0, 2, 0))
+        self.assertIs(self.state(machine), State.UNKNOWN)
+        self.rest()
+        error = KeyboardInterrupt()
+        with self.assertRaises(KeyboardInterrupt):
+            self.sweep(provider)
+
+    def test_nobody_is_asked_under_a_lease_that_ended(self) -> None:
+        """S4, S7, C39: the call before it took the whole lease; the second comes due again."""
+        self.unknown("first"), self.unknown("second")
+
+        def slow(query: Query) -> Snapshot:
+            self.lab.pass_time(worker.LEASE_MS)
+            return UnavailableReceiver("plain").snapshot(query)
+
+        provider = Says(slow)
+        self.assertEqual(self.sweep(provider), summary(1, 0, 1, 0))
+        self.assertEqual(provider.asked, 1)
+        self.rest()
+        self.assertEqual(self.sweep(self.account), summary(2, 2, 0, 0))
+
 
 class Decisions(SweepCase):
     unsafe = True  # two effects of one operation stand in some files
@@ -311,6 +447,38 @@ class Decisions(SweepCase):
         self.assertEqual(found, ["duplicate_matches", "payload_mismatch"])
         self.rest()
         self.assertEqual(self.sweep(self.plain), summary(2, 0, 2, 0))
+
+    def test_what_was_found_absent_stays_absent_a_year_later(self) -> None:
+        """S6, C19: the delayed original is refused by the close that the answer rests on."""
+        absent = self.closed("absent", LosesRequest(self.plain))
+        self.assertEqual(self.sweep(self.plain), summary(1, 1, 0, 0))
+        self.lab.pass_time(YEAR_MS)
+        self.plain.send(absent.query)
+        self.assertEqual(oracle.effects(self.scene.receiver_file), {})
+        self.assertEqual(self.sweep(self.plain), summary(0, 0, 0, 0))
+        self.assertIs(self.state(absent), State.NOT_APPLIED)
+
+    def test_visits_in_vain_let_nothing_new_begin(self) -> None:
+        """S6, C50, A12: the same need is the same operation, and no twin of it begins."""
+        by = LosesRequest(self.account)
+        first = self.unknown("first", by=by, subject="machine 7")
+        second = self.unknown("second", by=by, subject="machine 8")
+        for _ in range(sweeping.MOST_FRUITLESS + 1):
+            self.assertEqual(self.sweep(self.account), summary(2, 0, 2, 0))
+            for operation in (first, second):
+                now = look(self.ledger, operation.operation_id)
+                may = next_actions(now, now_ms=self.ledger.now_ms())
+                self.assertNotIn(Action.START_NEW, may)
+                self.assertNotIn(Action.REPLACE, may)
+                self.assertIn(Action.ESCALATE, may)
+            self.lab.pass_time(LONGEST_LEASE_MS)
+        order: dict[str, Any] = {"kind": "start", "payload": {"machine": "review"}}
+        again = prepare(self.ledger, by, work_id="first", subject="machine 7", **order)
+        self.assertEqual((again.operation_id, again.state), (first.operation_id, State.UNKNOWN))
+        with self.assertRaises(errors.EquivalentUnresolved):
+            other = prepare(self.ledger, by, work_id="third", subject="machine 7", **order)
+            dispatch(self.ledger, other.operation_id, by)
+        self.assertEqual(oracle.effects(self.scene.receiver_file), {})
 
 
 class Questions(SweepCase):
@@ -422,6 +590,104 @@ class Questions(SweepCase):
         self.assertIs(self.state(order), State.UNKNOWN)
         self.assertEqual(shop.budget(self.ledger, "GBP").reserved, held)
         self.assertGreater(held, 0)
+
+    def refused(self, trigger: str) -> None:
+        """Let the file refuse what this trigger is about."""
+        with closing(sqlite3.connect(self.scene.sender, isolation_level=None)) as other:
+            other.execute(
+                f"CREATE TRIGGER not_this BEFORE {trigger} BEGIN SELECT RAISE(ABORT, 'no'); END"
+            )
+
+    def test_unknown_is_never_recorded_without_its_question(self) -> None:
+        """S1, R4: the file refuses the question, so nothing is announced and nothing leaves."""
+        self.refused("INSERT ON obligation")
+        with self.assertRaises(errors.StorageFailed):
+            self.unknown()
+        self.assertEqual(self.rows("SELECT state FROM operation"), [("prepared",)])
+        self.assertEqual(self.rows("SELECT 1 FROM attempt"), [])
+        self.assertEqual(oracle.contacts(self.scene.receiver_file), [])
+
+    def test_an_answer_is_never_recorded_over_an_open_question(self) -> None:
+        """S1, R4: the file refuses to end the question, so the answer does not stand either."""
+        machine = self.unknown()
+        self.refused("UPDATE OF ended_ms ON obligation")
+        before = oracle.dump(self.scene.sender)["decision"]
+        self.assertEqual(self.sweep(self.account), summary(1, 0, 0, 1))
+        self.assertEqual(oracle.dump(self.scene.sender)["decision"], before)
+        self.assertIs(self.state(machine), State.UNKNOWN)
+
+    def test_every_final_decision_ends_the_question_at_its_own_moment(self) -> None:
+        """S1: a receipt, a person's evidence and a sweep's, each in the commit that decides."""
+        by = LosesReceipt(self.plain)
+        inquired = self.unknown("inquired")
+        inquire(self.ledger, inquired.operation_id, self.account)
+        reviewed = self.unknown("reviewed", by=by)
+        seen = self.plain.snapshot(reviewed.query, close=True)
+        words: dict[str, Any] = {"reviewer": "ada", "expected_version": reviewed.version}
+        reconcile(self.ledger, reviewed.operation_id, seen, **words)
+        swept = self.unknown("swept", by=by)
+        self.plain.snapshot(swept.query, close=True)
+        self.assertEqual(self.sweep(self.plain), summary(1, 1, 0, 0))
+        for operation in (inquired, reviewed, swept):
+            self.assertIs(self.state(operation), State.CONFIRMED)
+        self.assertEqual(
+            self.rows("SELECT operation, ended_ms FROM obligation ORDER BY 1"),
+            self.rows("SELECT operation, max(decided_ms) FROM decision GROUP BY 1 ORDER BY 1"),
+        )
+
+    def test_a_person_is_called_at_the_eighth_visit_and_not_before(self) -> None:
+        """S12: the rests before it are those of the table, and the one after it the slowest."""
+        self.unknown(by=LosesRequest(self.account))
+        for visit in range(1, 9):
+            self.assertEqual(self.sweep(self.account), summary(1, 0, 1, 0))
+            question = self.question()
+            self.assertEqual((question.visits, question.fruitless), (visit, visit))
+            called = visit == 8
+            self.assertEqual(question.escalation is not None, called)
+            table = sweeping.BACK_OFF_MS
+            rest = sweeping.SLOWEST_MS if called else table[min(visit, len(table)) - 1]
+            lag_ms = self.ledger.now_ms() - (question.due_ms - rest)
+            self.assertTrue(0 < lag_ms < 100, lag_ms)  # the clock ticks at each reading
+            self.lab.pass_time(rest)
+
+    def test_a_deadline_calls_at_its_moment_and_not_before(self) -> None:
+        """S12: the visit before it calls nobody; the next one does, and the state stands."""
+        policy = replace(worker.ACCOUNT, deadline_ms=2 * MINUTE_MS)
+        account = InProcessSupplier(self.scene.receiver_file, identity="plain", policy=policy)
+        machine = self.unknown(by=LosesRequest(account))
+        self.sweep(account)
+        self.assertIsNone(self.question().escalation)
+        self.lab.pass_time(2 * MINUTE_MS)
+        self.sweep(account)
+        called = self.question().escalation
+        assert called is not None
+        self.assertEqual(called.why, "its deadline has passed")
+        self.assertIs(self.state(machine), State.UNKNOWN)
+
+    def test_after_every_answer_in_vain_one_question_is_open_and_comes_due_again(self) -> None:
+        """A12, S5: nothing wedges, whatever was heard; what is heard later still ends it."""
+        machine = self.unknown()
+        true = self.account.lookup(machine.query)
+        assert true is not None
+        answers: tuple[Callable[[Query], Any], ...] = (
+            raising(RuntimeError()),
+            lambda query: None,
+            lambda query: "accepted",
+            lambda query: replace(true, kind="another"),
+            lambda query: replace(true, status="pending", effect_id=None),
+        )
+        for number, says in enumerate(answers):
+            with self.subTest(number):
+                self.account.lookup = says  # type: ignore[method-assign, assignment]
+                self.assertEqual(self.sweep(self.account), summary(1, 0, 1, 0))
+                now_ms, question = self.ledger.now_ms(), self.question()
+                self.assertTrue(now_ms < question.due_ms <= now_ms + sweeping.SLOWEST_MS)
+                may = next_actions(question.operation, now_ms=now_ms)
+                self.assertIn(Action.ESCALATE, may)
+                self.lab.pass_time(sweeping.SLOWEST_MS)
+        self.assertIs(self.state(machine), State.PENDING)
+        del self.account.lookup
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
 
 
 class Claims(SweepCase):
@@ -548,6 +814,92 @@ class Claims(SweepCase):
         with Ledger(taken, clock=self.lab.clock) as old, self.assertRaises(errors.Paused):
             reconcile_once(old, self.account, worker="worker 1", scope=HERE)
 
+    def test_what_moved_meanwhile_and_is_still_open_is_skipped_too(self) -> None:
+        """S4, C07: another heard that it is pending; the older reading writes nothing over it."""
+        machine = self.unknown()
+        held = self.claim(lease_ms=worker.LEASE_MS)
+        seen = sweep.ask(self.account, held[0])
+        true = seen.receipt
+        assert true is not None
+        pending = replace(true, status="pending", effect_id=None)
+        with mock.patch.object(self.account, "lookup", lambda query: pending):
+            inquire(self.ledger, machine.operation_id, self.account)
+        self.assertIs(self.state(machine), State.PENDING)
+        before = oracle.dump(self.scene.sender)
+        with self.assertRaises(errors.StaleClaim):
+            self.finish(held, seen)
+        self.assertEqual(oracle.dump(self.scene.sender), before)
+        self.lab.pass_time(worker.LEASE_MS)
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+
+    def test_a_claim_that_a_store_never_gave_is_stale_there(self) -> None:
+        """S7: an older copy of the file knows the question, and nobody's claim of it."""
+        self.unknown()
+        taken = copies.backup(self.ledger, self.scene.sender.with_name("backup.db"))
+        held = self.claim(lease_ms=worker.LEASE_MS)
+        seen = sweep.ask(self.account, held[0])
+        declared = check_receiver(self.account)
+        with (
+            Ledger(taken, clock=self.lab.clock) as old,
+            self.assertRaises(errors.StaleClaim),
+        ):
+            sweep.finish(old, declared, held, seen, worker="host-1")
+
+    def test_a_claim_from_before_a_restore_is_stale(self) -> None:
+        """S7: its token is the newest there, and is of another life of the store."""
+        self.unknown()
+        held = self.claim(lease_ms=worker.LEASE_MS)
+        seen = sweep.ask(self.account, held[0])
+        taken = copies.backup(self.ledger, self.scene.sender.with_name("backup.db"))
+        restored = copies.restore(taken, self.scene.sender.with_name("restored.db"))
+        before = oracle.dump(restored)
+        with Ledger(restored, clock=self.lab.clock) as old:
+            declared = check_receiver(self.account)
+            with self.assertRaises(errors.StaleClaim):
+                sweep.finish(old, declared, held, seen, worker="host-1")
+        self.assertEqual(oracle.dump(restored), before)
+        self.assertTrue(self.finish(held, seen), "and it is the newest where it was made")
+
+    def test_a_restored_store_is_left_as_it_is(self) -> None:
+        """S7: a sweep, a claim and a repair of it are refused, and write nothing."""
+        machine = self.unknown()
+        taken = copies.backup(self.ledger, self.scene.sender.with_name("backup.db"))
+        restored = copies.restore(taken, self.scene.sender.with_name("restored.db"))
+        before = oracle.dump(restored)
+        with Ledger(restored, clock=self.lab.clock) as old:
+            for call in (
+                lambda: reconcile_once(old, self.account, worker="host-1", scope=HERE),
+                lambda: sweep.claim_due(old, None, worker="host-1", scope=HERE),
+                lambda: sweep.hand_back(old, machine.operation_id, actor="ada", reason="mended"),
+            ):
+                with self.assertRaises(errors.Paused):
+                    call()
+        self.assertEqual(oracle.dump(restored), before)
+
+    def test_what_was_claimed_in_one_announcement_is_stale_in_the_next(self) -> None:
+        """S9: never sent ended the held question; the new one is not merged with it."""
+        held: list[sweep.Held] = []
+        test = self
+
+        class ClaimedMeanwhile(UnavailableReceiver):
+            def send(self, query: Query) -> Receipt | None:
+                with Ledger(test.scene.sender, clock=test.lab.clock) as other:
+                    found, _ = sweep.claim_due(other, None, worker="host-1", scope=HERE)
+                held.extend(found)
+                return super().send(query)
+
+        machine = self.unknown(by=ClaimedMeanwhile("plain", policy=worker.ACCOUNT))
+        self.assertIs(machine.state, State.PREPARED)
+        self.assertEqual([one.generation for one, _ in held], [1])
+        dispatch(self.ledger, machine.operation_id, LosesReceipt(self.account))
+        before = oracle.dump(self.scene.sender)
+        seen = sweep.ask(self.account, held[0][0])
+        with self.assertRaises(errors.StaleClaim):
+            self.finish(held[0], seen)
+        self.assertEqual(oracle.dump(self.scene.sender), before)
+        self.lab.pass_time(worker.LEASE_MS)
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+
 
 class BadRows(SweepCase):
     unsafe = True  # rows are spoilt by hand
@@ -618,6 +970,32 @@ class BadRows(SweepCase):
             )
         self.assertEqual(self.sweep(self.account), summary(2, 1, 0, 1))
         self.assertEqual((self.state(bad), self.state(good)), (State.UNKNOWN, State.CONFIRMED))
+
+    def test_a_row_that_is_nested_too_deeply_to_be_read_is_one_error(self) -> None:
+        """S4: it raises no error of its own class out of the sweep."""
+        deep = "[" * 200_000
+        for column in ("payload", "scope"):
+            with self.subTest(column):
+                self.unknown(f"bad {column}", by=LosesRequest(self.account))
+                good = self.unknown(f"good {column}")
+                last = "(SELECT max(number) - 1 FROM operation)"
+                self.spoil(f"UPDATE operation SET {column} = '{deep}' WHERE number = {last}")
+                self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 1))
+                self.assertIs(self.state(good), State.CONFIRMED)
+
+    def test_a_bad_row_comes_due_again_and_blocks_no_later_sweep(self) -> None:
+        """S4, A12: it is one error each time it is due, and what is new beside it is answered."""
+        self.unknown("bad", by=LosesRequest(self.account))
+        self.spoil("DELETE FROM attempt WHERE operation = 1")
+        for number in range(3):
+            good = self.unknown(f"good {number}")
+            self.assertEqual(self.sweep(self.account, batch=2), summary(1, 1, 0, 1))
+            self.assertIs(self.state(good), State.CONFIRMED)
+            self.assertEqual(self.sweep(self.account), summary(0, 0, 0, 0))
+            self.lab.pass_time(sweeping.SLOWEST_MS)
+        self.assertEqual(
+            self.rows("SELECT state, version FROM operation LIMIT 1"), [("unknown", 2)]
+        )
 
 
 class FairOrder(SweepCase):
@@ -784,3 +1162,61 @@ class FailingStatements(SweepCase):
                 )
         except errors.ReconcileError:
             return None
+
+    def test_a_broken_sweep_leaves_the_last_commit_before_the_break_and_no_transaction(
+        self,
+    ) -> None:
+        """R4: the whole file is compared, for each statement of a sweep that resolves."""
+        self.unknown()
+        self.ledger.close()
+        start = self.scene.sender.parent.with_name("start")
+        shutil.copytree(self.scene.sender.parent, start)
+        before = oracle.dump(start / "sender.db")
+        whole = Fault()
+        done, left = self.broken(start, whole)
+        self.assertEqual((done, len(left)), (summary(1, 1, 0, 0), 2))
+        for how in ("deny", "interrupt"):
+            delivered = 0
+            for at, point in enumerate(whole.points):
+                with self.subTest(how, at=at, point=point):
+                    fault = Fault(at, how=how)
+                    said, _ = self.broken(start, fault)
+                    delivered += fault.delivered
+                    now = oracle.dump(self.scene.sender)
+                    if fault.delivered:
+                        self.assertNotEqual(said, done)
+                        stands = [tables for commit, tables in left if commit < at]
+                        self.assertEqual(now, stands[-1] if stands else before)
+                    else:  # SQLite had ended it before it could be interrupted
+                        self.assertEqual((how, said, now), ("interrupt", done, left[-1][1]))
+            self.assertGreater(delivered, 20)
+
+    def broken(self, start: Path, fault: Fault) -> tuple[SweepSummary | None, list[Any]]:
+        """One sweep of fresh copies under a fault; and what each of its commits left."""
+        folder, left = self.scene.sender.parent, []
+        shutil.rmtree(folder)
+        shutil.copytree(start, folder)
+        opened: list[sqlite3.Connection] = []
+        file = self.scene.sender
+
+        class Recording(fault.connection()):  # type: ignore[misc]
+            def __init__(self, *given: Any, **named: Any) -> None:
+                super().__init__(*given, **named)
+                opened.append(self)
+
+            def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+                cursor = super().execute(sql, *values)
+                if sql == "COMMIT":
+                    left.append((len(fault.points) - 1, oracle.dump(file)))
+                return cursor  # type: ignore[no-any-return]
+
+        clock = ticks(BIRTH_MS + 10_000)
+        done = None
+        with mock.patch(TOKEN, return_value="same"):
+            try:
+                with Ledger(file, clock=clock.__next__, factory=Recording) as ledger:
+                    done = reconcile_once(ledger, self.account, worker="worker 1", scope=HERE)
+                    self.assertFalse(opened[0].in_transaction)
+            except errors.ReconcileError:
+                pass
+        return done, left
