@@ -12,4 +12,5 @@ CHAPTERS = (
     "e09_authority",
     "e10_response_faults",
     "e11_restored_backup",
+    "e15_completion_gate",
 )

@@ -19,6 +19,7 @@ from reconcile.ledger.tx import Tx
 from reconcile.rules import (
     admission,
     bindings,
+    completion,
     contact,
     identity,
     money,
@@ -186,6 +187,9 @@ REMOVALS: dict[str, Removal] = {
     ),
     "an account is read as empty": removing(recovery, "_listing", lambda *_: ()),
     "a lower layer sends again": removing(http_receiver.HttpReceiver, "send", _send_twice),
+    "completed-means-known": removing(completion, "completed_means_known", _nothing),
+    "a task is taken at its word": removing(completion, "has_evidence", _nothing),
+    "what was seen stays true": removing(completion, "seen_lately", _nothing),
     "compensation-is-bound": removing(bindings, "compensation_is_bound", _nothing),
     "every approval is superseded": removing(bindings, "superseded", lambda _: True),
     "any effect may be bound": removing(bindings, "bind", _bind_anything),

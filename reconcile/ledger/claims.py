@@ -10,6 +10,7 @@ from ..rules.claim import Claim
 from .tx import Tx
 
 WORK = "work"
+TASK = "task"
 
 
 def current(tx: Tx, what: str, item: str) -> Claim | None:

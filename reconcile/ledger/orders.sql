@@ -18,7 +18,7 @@ CREATE TABLE work (
 
 -- Who may work on an item. Each claim is a row, its token fresh; the newest generation counts.
 CREATE TABLE claim (
-    what TEXT NOT NULL CHECK (what IN ('work')),
+    what TEXT NOT NULL CHECK (what IN ('work', 'task')),
     item TEXT NOT NULL,
     generation INTEGER NOT NULL,
     token TEXT NOT NULL UNIQUE,

@@ -16,7 +16,7 @@ from .tx import Tx
 
 APPLICATION_ID = 0x5EC04C17  # in the file's header: this file is a ledger of this library
 SCHEMA_VERSION = 2
-SCRIPTS = ("schema.sql", "orders.sql")
+SCRIPTS = ("schema.sql", "orders.sql", "missions.sql")
 
 MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "legal_move": (),
@@ -44,6 +44,18 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "entry": (),
     "stock": (),
     "delivery": (),
+    "mission": (
+        *("contract_version", "world", "revision", "state"),
+        *("ended_by", "reason", "ended_ms"),
+    ),
+    "contract": (),
+    "task": (),
+    "task_operation": (),
+    "command": (),
+    "sighting": (),
+    "evidence": (),
+    "task_end": (),
+    "verification": (),
 }
 """Every table, and the columns of it that may change. No row is ever removed."""
 

@@ -19,7 +19,7 @@ LONGEST_LEASE_MS = 24 * 3600 * 1000
 class Claim:
     """The right to work on one item until a moment. Times are UTC milliseconds."""
 
-    what: str  # the kind of item: work
+    what: str  # the kind of item: work or task
     item: str
     generation: int  # the how-many-th claim of the item
     token: str
