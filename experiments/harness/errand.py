@@ -97,17 +97,17 @@ class Errand:
         self.observe(task)
         return self.claim(task)
 
-    def start(self, receiver: Receiver) -> tuple[Operation, Claim]:
+    def start(self, receiver: Receiver, **changed: Any) -> tuple[Operation, Claim]:
         """Looked at, claimed, commanded, sent, and looked at again."""
         claim = self.begin()
-        operation = self.command(receiver, claim)
+        operation = self.command(receiver, claim, **changed)
         self.send(operation, receiver, claim)
         self.observe()
         return look(self.ledger, operation.operation_id), claim
 
-    def done(self, receiver: Receiver) -> Operation:
+    def done(self, receiver: Receiver, **changed: Any) -> Operation:
         """All that a mission needs to finish, if its operation is known."""
-        operation, claim = self.start(receiver)
+        operation, claim = self.start(receiver, **changed)
         self.succeed(claim)
         self.verify()
         return operation

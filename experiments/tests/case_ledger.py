@@ -24,9 +24,11 @@ from unittest import mock
 
 import reconcile as library
 from experiments.harness import oracle
+from experiments.harness.errand import LIMIT_MS, Errand
+from experiments.harness.lab import BIRTH_MS
 from experiments.harness.processes import ISOLATED, LIMIT_S, root_of
 from experiments.harness.scene import Scene
-from experiments.tests.base import ORDER, LabCase, LosesRequest
+from experiments.tests.base import ORDER, LabCase, LosesReceipt, LosesRequest
 from experiments.tests.buying import (
     Answers,
     Forgets,
@@ -52,10 +54,11 @@ from reconcile import (
     observe,
     prepare,
 )
-from reconcile.flows import orders, settlement, shop, work
-from reconcile.ledger.claims import WORK
+from reconcile.flows import mission, orders, settlement, shop, work
+from reconcile.ledger.claims import TASK, WORK
 from reconcile.rules import errors
 from reconcile.rules.delivery import MAY_ARRIVE
+from reconcile.rules.mission import MissionState, TaskState, work_of
 from reconcile.rules.money import MONEY
 from reconcile.rules.order import LONGEST_APPROVAL_MS, Basis
 from reconcile.rules.receipts import Origin
@@ -71,6 +74,10 @@ MAY_CHANGE = {
     "claim": {"expires_ms"},
     "approver": {"listed", "changed_ms"},
     "approval": {"revoked_by", "reason", "revoked_ms"},
+    "mission": {
+        *("contract_version", "world", "revision", "state"),
+        *("ended_by", "reason", "ended_ms"),
+    },
 }
 """Written here a second time. A table that is not named may not change at all."""
 
@@ -79,7 +86,7 @@ IDENTITY_COLUMNS = (
     *("compensates", "subject", "scope", "policy", "prepared_ms"),
 )
 
-TABLES = 25
+TABLES = 34
 
 SEAL = re.compile(r"_is_not_(replaced|removed|changed)$")
 KINDS = ("replace", "update", "update or replace", "delete", "upsert")
@@ -314,7 +321,9 @@ class EveryTriggerIsNeeded(LabCase):
                 ("receipt", "origin", [member.value for member in Origin]),
                 ("approval", "basis", [member.value for member in Basis]),
                 ("entry", "does", ["reserve", *dict.fromkeys(MONEY.values())]),
-                ("claim", "what", [WORK]),
+                ("claim", "what", [WORK, TASK]),
+                ("mission", "state", [member.value for member in MissionState]),
+                ("task_end", "state", [member.value for member in TaskState][1:]),
             ):
                 with self.subTest(table):
                     self.assertEqual(listed(other, table, column), values)
@@ -1158,6 +1167,7 @@ def populate(case: LabCase, scene: Scene) -> None:
         there = near.snapshot(stale.query, close=True)
         observe(ledger, stale.operation_id, replace(there, effects=()))
         populate_orders(ledger, scene)
+        populate_missions(ledger, scene)
 
 
 def intent(ledger: Ledger, near: library.Receiver, work_id: str, **more: Any) -> library.Operation:
@@ -1203,6 +1213,24 @@ def populate_orders(ledger: Ledger, scene: Scene) -> None:
     work.cancel(ledger, "cancelled", actor="ada", reason="not wanted")
     unclear, _ = proposed(ledger, supplier, work_id="unclear", sku="unclear")
     approved(ledger, unclear, basis=Basis.UNKNOWN)
+
+
+def populate_missions(ledger: Ledger, scene: Scene) -> None:
+    """Missions by name: won (finished), lost (failed), ripe (all but finished), stuck (the same,
+    over an unknown), lacking (verified with its task open), going (amended, with a draft).
+    """
+    near = scene.near()
+    at = {name: Errand(ledger, name) for name in MISSIONS}
+    for name in ("won", "ripe"):
+        at[name].done(near, subject=name)
+    at["won"].finalize()
+    mission.fail(ledger, "lost", by="ada", reason="no power")
+    at["stuck"].done(LosesReceipt(near), subject="stuck")
+    at["lacking"].observe()
+    at["lacking"].verify()
+    going = at["going"]
+    mission.amend(ledger, "going", contract={"now": 2}, seen=going.seen, by="ada")
+    going.command(near, going.begin(), subject="going")
 
 
 def confirm(ledger: Ledger, scene: Scene, operation_id: str) -> Snapshot:
@@ -1500,6 +1528,50 @@ _MOVE = "UPDATE operation SET {} WHERE work_id = 'open'"
 _PAUSES = "UPDATE store SET paused_why = 'a copy'"
 _CANCELS = "UPDATE work SET cancelled_by = 'eve', reason = 'r', cancelled_ms = 1 WHERE work_id = "
 
+MISSIONS = ("won", "lost", "ripe", "stuck", "lacking", "going")
+GOING = work_of("going", "start")
+LATELY_MS = BIRTH_MS + LIMIT_MS // 2  # while everything that was seen counts
+
+
+def _mission(name: str, *changes: str) -> str:
+    """The next revision of a mission, or another one if it is said."""
+    said = (
+        changes if any("revision" in c for c in changes) else (*changes, "revision = revision + 1")
+    )
+    return f"UPDATE mission SET {', '.join(said)} WHERE name = '{name}'"
+
+
+def _finishes(name: str, *changes: str, at_ms: int = LATELY_MS) -> str:
+    ends = ("state = 'finished'", "ended_by = 'eve'", f"ended_ms = {at_ms}")
+    return _mission(name, *ends, *changes)
+
+
+def _in(name: str, table: str, values: str) -> str:
+    """One more row of a mission (m) with its task (t)."""
+    return (
+        f"INSERT INTO {table} SELECT {values} FROM mission m JOIN task t ON t.mission = m.number "
+        f"WHERE m.name = '{name}'"
+    )
+
+
+def _opens(state: str = "'running'", counts: str = "1, 1, 1", ended: str = "NULL") -> str:
+    by = "NULL" if ended == "NULL" else "'eve'"
+    return f"INSERT INTO mission VALUES (100, 'x', 0, {counts}, {state}, {by}, NULL, {ended})"
+
+
+_ENDED = ("ended_by", "ended_ms", "reason")
+_SEES = "t.number, {seen}, {version}, {world}, 'r', 'd', 'eve', 0"
+_NEXT = "1 + (SELECT count(*) FROM sighting WHERE task = t.number)"
+_NOW = {"seen": _NEXT, "version": "m.contract_version", "world": "m.world"}
+_GIVES_UP = "t.number, {version}, 'failed', NULL, NULL, 'why', 'eve', 0"
+_TODAY = _GIVES_UP.format(version="m.contract_version")
+_STRAY = (
+    f"INSERT INTO operation SELECT 100, 'forged', digest, '{GOING}', target, epoch, kind, "
+    "payload, NULL, 'stray', scope, policy, prepared_ms, 'prepared', 1, NULL FROM operation "
+    "WHERE work_id = 'draft'"
+)
+
+
 RULES: dict[str, tuple[tuple[str, ...], ...]] = {
     "legal_move_is_complete": (
         ("INSERT INTO legal_move VALUES ('confirmed', 'prepared', 'authority')",),
@@ -1699,6 +1771,92 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
         (_delivers("wanted", 1),),
         (_delivers("bought", 3),),  # of three one has arrived
     ),
+    "mission_begins_running": (
+        (_opens("'verifying'"),),
+        (_opens("'finished'", ended="1"),),
+        *((_opens(counts=counts),) for counts in ("2, 1, 1", "1, 2, 1", "1, 1, 2")),
+    ),
+    "mission_ends_once": tuple(
+        (_mission(name, "state = 'running'", *(f"{c} = NULL" for c in _ENDED)),)
+        for name in ("won", "lost")
+    ),
+    "mission_counts_rise": (
+        (_mission("going", "revision = revision"),),
+        (_mission("going", "revision = revision + 2"),),
+        (_mission("going", "world = world - 1"),),
+        (_mission("going", "contract_version = 1"),),
+    ),
+    "mission_has_its_contract": (
+        (_mission("going", "contract_version = 3"),),
+        (
+            "DROP TRIGGER contract_begins_the_work_again",
+            _in("ripe", "contract", "m.number, 2, '{}', 'eve', 0"),
+            _mission("ripe", "contract_version = 2"),
+        ),
+    ),
+    "mission_finishes_when_verified": (
+        (_mission("ripe", "state = 'running'"), _finishes("ripe")),
+        (_in("ripe", "verification", "m.number, 2, 'eve', 0, 'h', 0"), _finishes("ripe")),
+        (_finishes("ripe", "world = world + 1"),),
+        (_PAUSES, _finishes("ripe")),
+    ),
+    "mission_finishes_on_what_was_seen": (
+        (_finishes("ripe", at_ms=1),),
+        (_finishes("ripe", at_ms=BIRTH_MS + 2 * LIMIT_MS),),
+        (_mission("ripe", "world = world + 1"), _finishes("ripe")),
+    ),
+    "mission_finishes_with_its_tasks": ((_finishes("lacking"),),),
+    "mission_finishes_over_no_unknown": ((_finishes("stuck"),),),
+    "contract_follows_the_last": (
+        (
+            "DROP TRIGGER mission_has_its_contract",
+            _in("going", "contract", "m.number, 4, '{}', 'eve', 0"),
+        ),
+        (
+            "DROP TRIGGER contract_begins_the_work_again",
+            _in("won", "contract", "m.number, 2, '{}', 'eve', 0"),
+        ),
+    ),
+    "task_begins_without_operations": (
+        ("INSERT INTO task VALUES (100, 1, 'x', 1, 1, 'open', 1)",),
+    ),
+    "sighting_is_of_this_world": (
+        (_in("going", "sighting", _SEES.format(**{**_NOW, "seen": f"1 + {_NEXT}"})),),
+        (_in("going", "sighting", _SEES.format(**{**_NOW, "version": "1"})),),
+        (_in("ripe", "sighting", _SEES.format(**{**_NOW, "world": "1"})),),
+        (_in("won", "sighting", _SEES.format(**_NOW)),),
+    ),
+    "evidence_comes_before_its_end": (
+        (_in("ripe", "evidence", "t.number, m.contract_version, 9, 'r', 'd'"),),
+    ),
+    "task_end_is_of_running_work": (
+        (_in("lacking", "task_end", _TODAY),),
+        (_in("going", "task_end", _GIVES_UP.format(version="1")),),
+        (_in("lost", "task_end", _TODAY),),
+    ),
+    "task_end_has_its_evidence": (
+        (_in("going", "task_end", "t.number, 2, 'succeeded', 'c', 'd', NULL, 'eve', 0"),),
+    ),
+    "verification_is_of_its_mission": (
+        (_in("going", "verification", "m.number, 1, 'eve', 1, 'h', 0"),),
+        (_in("ripe", "verification", "m.number, 9, 'eve', 1, 'h', 0"),),
+    ),
+    "decision_announces_what_its_mission_saw": (
+        (_announces(GOING),),
+        (_announces(GOING, BIRTH_MS + 2 * LIMIT_MS),),
+        (_mission("going", "state = 'verifying'"), _announces(GOING, LATELY_MS)),
+        (_mission("going", "world = world + 1"), _announces(GOING, LATELY_MS)),
+        (_in("going", "task_end", _TODAY), _announces(GOING, LATELY_MS)),
+        (  # commanded under another contract, and seen under this one
+            _in("going", "contract", "m.number, 3, '{}', 'eve', 0"),
+            _in("going", "sighting", _SEES.format(**_NOW).replace(", 0", f", {LATELY_MS}")),
+            _announces(GOING, LATELY_MS),
+        ),
+        (  # nobody commanded it
+            _STRAY,
+            _announces(GOING, LATELY_MS).replace(f"work_id = '{GOING}'", "number = 100"),
+        ),
+    ),
 }
 """Each trigger with its attacks: a way is one statement, or several of which the last attacks."""
 
@@ -1706,6 +1864,11 @@ MOVERS = {
     "decision_moves",
     "incident_raises_the_version",
     "operation_moves_its_money",
+    "contract_begins_the_work_again",
+    "operation_joins_its_task",
+    "compensation_joins_its_task",
+    "attempt_changes_the_world",
+    "operation_changes_the_world",
 }
 """They refuse nothing: each has a test of its own that drops it."""
 
