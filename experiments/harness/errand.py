@@ -32,13 +32,17 @@ def shown(what: str) -> Reference:
 
 
 class Errand:
-    """The mission of this name on a ledger; what is asked of it, it looks at first."""
+    """The mission of this name on a ledger; without aims, one that was opened before.
+
+    What is asked of it, it looks at first.
+    """
 
     def __init__(
         self, ledger: Ledger, name: str = MISSION, *, aims: Sequence[Aim] = (AIM,)
     ) -> None:
         self.ledger, self.name = ledger, name
-        mission.open_mission(ledger, name, contract=CONTRACT, aims=aims, by="ada")
+        if aims:
+            mission.open_mission(ledger, name, contract=CONTRACT, aims=aims, by="ada")
 
     def look(self) -> Mission:
         """The mission as it stands."""

@@ -1217,7 +1217,7 @@ def populate_orders(ledger: Ledger, scene: Scene) -> None:
 
 def populate_missions(ledger: Ledger, scene: Scene) -> None:
     """Missions by name: won (finished), lost (failed), ripe (all but finished), stuck (the same,
-    over an unknown), lacking (verified with its task open), going (amended, with a draft).
+    over an unknown), lacking (verified with its task open), going (with a draft).
     """
     near = scene.near()
     at = {name: Errand(ledger, name) for name in MISSIONS}
@@ -1226,11 +1226,13 @@ def populate_missions(ledger: Ledger, scene: Scene) -> None:
     at["won"].finalize()
     mission.fail(ledger, "lost", by="ada", reason="no power")
     at["stuck"].done(LosesReceipt(near), subject="stuck")
-    at["lacking"].observe()
+    for name in ("lacking", "going"):  # it succeeds under the first contract, and is open again
+        claim = at[name].begin()
+        at[name].succeed(claim)
+        mission.amend(ledger, name, contract={"now": 2}, seen=at[name].seen, by="ada")
+        at[name].observe()
     at["lacking"].verify()
-    going = at["going"]
-    mission.amend(ledger, "going", contract={"now": 2}, seen=going.seen, by="ada")
-    going.command(near, going.begin(), subject="going")
+    at["going"].command(near, claim, subject="going")
 
 
 def confirm(ledger: Ledger, scene: Scene, operation_id: str) -> Snapshot:
@@ -1530,6 +1532,7 @@ _CANCELS = "UPDATE work SET cancelled_by = 'eve', reason = 'r', cancelled_ms = 1
 
 MISSIONS = ("won", "lost", "ripe", "stuck", "lacking", "going")
 GOING = work_of("going", "start")
+_OF_GOING = f"work_id = '{GOING}'"
 LATELY_MS = BIRTH_MS + LIMIT_MS // 2  # while everything that was seen counts
 
 
@@ -1831,7 +1834,7 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "task_end_is_of_running_work": (
         (_in("lacking", "task_end", _TODAY),),
-        (_in("going", "task_end", _GIVES_UP.format(version="1")),),
+        (_in("going", "task_end", _GIVES_UP.format(version="9")),),
         (_in("lost", "task_end", _TODAY),),
     ),
     "task_end_has_its_evidence": (
@@ -1847,6 +1850,11 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
         (_mission("going", "state = 'verifying'"), _announces(GOING, LATELY_MS)),
         (_mission("going", "world = world + 1"), _announces(GOING, LATELY_MS)),
         (_in("going", "task_end", _TODAY), _announces(GOING, LATELY_MS)),
+        (  # seen under another contract, and commanded under this one
+            _in("going", "contract", "m.number, 3, '{}', 'eve', 0"),
+            f"INSERT INTO command SELECT number, 3, 'eve', 0 FROM operation WHERE {_OF_GOING}",
+            _announces(GOING, LATELY_MS),
+        ),
         (  # commanded under another contract, and seen under this one
             _in("going", "contract", "m.number, 3, '{}', 'eve', 0"),
             _in("going", "sighting", _SEES.format(**_NOW).replace(", 0", f", {LATELY_MS}")),
@@ -1854,7 +1862,7 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         (  # nobody commanded it
             _STRAY,
-            _announces(GOING, LATELY_MS).replace(f"work_id = '{GOING}'", "number = 100"),
+            _announces(GOING, LATELY_MS).replace(_OF_GOING, "number = 100"),
         ),
     ),
 }
