@@ -19,7 +19,6 @@ from experiments.tests.case_chapters import (  # noqa: E402
     AskedInVain,
     Authority,
     Compensation,
-    CompletionGate,
     CrashMatrix,
     DelayedOriginal,
     Evidence,
@@ -32,9 +31,7 @@ from experiments.tests.case_chapters import (  # noqa: E402
     Sweep,
     ThreeWorlds,
 )
-from experiments.tests.case_claims import (  # noqa: E402
-    Gate,
-)
+from experiments.tests.case_claims import Gate  # noqa: E402
 from experiments.tests.case_commands import (  # noqa: E402
     CommandsThatAreCutShort,
     FilesThatAreNoLedger,
@@ -43,9 +40,7 @@ from experiments.tests.case_commands import (  # noqa: E402
     WhatTheCommandsSay,
     WhereLedgersMayStand,
 )
-from experiments.tests.case_compensation import (  # noqa: E402
-    Approval,
-)
+from experiments.tests.case_compensation import Approval  # noqa: E402
 from experiments.tests.case_copies import (  # noqa: E402
     NothingUnpauses,
     TheBackup,
@@ -71,9 +66,7 @@ from experiments.tests.case_exercises import (  # noqa: E402
     OneConflictOfThree,
     TheThreeExercises,
 )
-from experiments.tests.case_house import (  # noqa: E402
-    House,
-)
+from experiments.tests.case_house import House  # noqa: E402
 from experiments.tests.case_http import (  # noqa: E402
     AgainstAnyServer,
     AgainstTheSupplier,
@@ -98,9 +91,12 @@ from experiments.tests.case_ledger import (  # noqa: E402
     WhatBecomesOfTheFile,
 )
 from experiments.tests.case_missions import (  # noqa: E402
-    FailingMissionStatements,
-    TheGate,
-    TheTask,
+    CompletionGate,
+    StaleMissions,
+    TasksAndWhatTheyShow,
+    TheCompletionGate,
+    TheFailingStatementOfAMission,
+    TheWorldOfAMission,
 )
 from experiments.tests.case_moves import (  # noqa: E402
     BadArguments,
@@ -227,7 +223,6 @@ __all__ = [
     "Evidence",
     "EvidenceAnswersItsOwnQuestion",
     "ExitStatusDecidesNothing",
-    "FailingMissionStatements",
     "FailingStatements",
     "FairOrder",
     "FaultsStrike",
@@ -285,23 +280,26 @@ __all__ = [
     "RulesAlone",
     "RulesStandAlone",
     "SamePayloadIsOneRelation",
+    "StaleMissions",
     "StorageThatFails",
     "Summaries",
     "Superseding",
     "Sweep",
     "SweepsOverHttp",
     "TableOfMoves",
+    "TasksAndWhatTheyShow",
     "Tests",
     "TheBackup",
+    "TheCompletionGate",
     "TheCrash",
     "TheDiagnosis",
     "TheDyingProcess",
     "TheEnd",
     "TheFailingStatement",
+    "TheFailingStatementOfAMission",
     "TheFailingStatementOfAnOrder",
     "TheFileOfACommand",
     "TheFullDisk",
-    "TheGate",
     "TheInterruptedOrder",
     "TheJournalOfMoney",
     "TheLostReceipt",
@@ -311,8 +309,8 @@ __all__ = [
     "TheReceiversSources",
     "TheRefusedRow",
     "TheRestoredStore",
-    "TheTask",
     "TheThreeExercises",
+    "TheWorldOfAMission",
     "ThreeWorlds",
     "Transactions",
     "TransportIsNotOutcome",

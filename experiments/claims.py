@@ -929,38 +929,66 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "M1",
-        "A mission is finished only while it is verifying, passed as it is, freshly observed, "
-        "with every mandatory task done and over no unknown; it may fail over one, which stays.",
+        "A mission finishes only while verifying, with a verifier's PASS, matching hashes, fresh "
+        "observations, every mandatory task succeeded and no unknown effect; each missing one is "
+        "its own refusal. It may fail while an unknown is open; the unknown and its obligation "
+        "stay.",
         tests=(
-            "case_missions.TheGate."
-            "test_the_synthetic_review_machine_is_finished_only_when_it_is_known",
-            "case_missions.TheGate.test_each_missing_condition_is_its_own_refusal",
-            "case_missions.TheGate.test_a_mission_may_fail_over_an_unknown_which_stays_open",
-            "case_chapters.CompletionGate.test_nothing_is_finished_over_an_unknown",
+            "case_missions.TheCompletionGate."
+            "test_from_a_case_that_passes_each_missing_condition_is_its_own_refusal",
+            "case_missions.TheCompletionGate.test_what_is_missing_is_told_in_one_order",
+            "case_missions.TheCompletionGate."
+            "test_op_synth_042_starts_a_machine_and_finishes_once_its_lost_receipt_is_found",
+            "case_missions.TheCompletionGate."
+            "test_a_failed_mission_keeps_the_unknown_and_its_obligation",
+            "case_missions.TheCompletionGate."
+            "test_evidence_makes_another_world_than_the_verifier_saw",
+            "case_missions.TheCompletionGate."
+            "test_an_unknown_compensation_counts_however_long_the_chain_is",
+            "case_missions.TheCompletionGate."
+            "test_the_file_alone_refuses_to_finish_what_a_rule_would_let_pass",
         ),
-        results=("e15_completion_gate.over an unknown",),
+        results=(
+            "e15_completion_gate.walk",
+            "e15_completion_gate.missing",
+            "e15_completion_gate.failed",
+        ),
         fault="completed-means-known",
     ),
     Claim(
         "M2",
-        "A task succeeds only with the reference of a check and references to evidence.",
+        "A task succeeds only with a check reference and evidence references.",
         tests=(
-            "case_missions.TheTask.test_a_task_succeeds_only_with_a_check_and_evidence",
-            "case_ledger.EveryTriggerIsNeeded."
-            "test_each_attack_is_refused_by_its_trigger_and_succeeds_without_it",
+            "case_missions.TasksAndWhatTheyShow."
+            "test_a_task_succeeds_only_with_a_check_and_with_evidence",
+            "case_missions.TasksAndWhatTheyShow."
+            "test_the_file_takes_no_success_without_a_check_or_evidence",
+            "case_missions.TasksAndWhatTheyShow."
+            "test_a_task_ends_once_under_a_contract_and_anew_under_the_next",
         ),
-        fault="a task needs no evidence",
+        fault="a task is taken at its word",
     ),
     Claim(
         "M3",
-        "What is stale is refused at claim, task and command; after a pause, a wake or a dispatch "
-        "everything is observed again.",
+        "Stale observations, generations, revisions and contract versions are refused at claim, "
+        "task and command; resume, wake and dispatch observe again.",
         tests=(
-            "case_missions.TheTask.test_a_stale_view_is_refused_at_claim_task_and_command",
-            "case_missions.TheTask."
-            "test_resume_wake_and_dispatch_make_everything_be_observed_again",
+            "case_missions.StaleMissions."
+            "test_stale_observations_are_refused_at_claim_task_and_command",
+            "case_missions.StaleMissions."
+            "test_stale_generations_revisions_and_contracts_are_refused_each_by_its_own_error",
+            "case_missions.StaleMissions."
+            "test_resume_wake_dispatch_and_evidence_make_what_was_seen_stale",
+            "case_missions.StaleMissions."
+            "test_what_moves_between_command_and_announcement_is_noticed",
+            "case_missions.StaleMissions."
+            "test_what_an_older_contract_commanded_is_not_sent_until_it_is_commanded_again",
         ),
-        fault="an older view will do",
+        results=(
+            "e15_completion_gate.resumed",
+            "e15_completion_gate.stale",
+        ),
+        fault="what was seen stays true",
     ),
     Claim(
         "A1",

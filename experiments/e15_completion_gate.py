@@ -1,56 +1,78 @@
-"""The completion gate.
+"""Every task is done, and the mission is not.
 
 Incident
-    An agent was to have a change reviewed on a machine of its own. The call that started the
-    machine timed out; the agent marked the task done, since the console showed a machine, and
-    closed the mission. Two machines ran until the end of the month.
+    An agent was to start a review machine. The start was sent, its answer was lost, and a panel
+    showed a green lamp; so the task was ticked, and since every task was ticked the mission was
+    reported as finished. The machine had been started twice, and two reviews were billed. In the
+    next week the lamp was green for another machine, and none had been started.
 
 Observable result
-    The task is done, the verifier passed it, and one effect is unknown: finishing is refused,
-    `over an unknown.finalize` = "UnknownEffect". Once a sweep has the receipt, and the world was
-    looked at again, it is finished: `known.stage` = "finished" over `known.effects` = 1. Each of
-    the other conditions has a refusal of its own, such as `missing.no verifier passed it` =
-    "NotPassed" or `missing.what was seen is old` = "StaleObservation". A mission may fail over an
-    unknown, which stays: `failed.stage` = "failed" with `failed.open questions` = 1.
+    The start's answer is lost: `walk.dispatch` = "unknown". The task succeeds all the same, with
+    its check and its evidence: `walk.task` = "succeeded"; and a verifier passes what it is shown.
+    The mission does not finish: `walk.finalize over the unknown` = "UnknownEffect". A sweep whose
+    provider is the stub changes nothing: `walk.the stub's sweep` = "unknown", and `walk.finalize
+    after it` = "UnknownEffect". A person closes, a sweep reads what was closed, and the start is
+    `walk.evidence` = "confirmed"; that is another world than the verifier
+    saw, so it is `walk.finalize at once` = "HashMismatch". Observed and judged again, it
+    is `walk.finalize at last` = "finished" with `walk.effects.start` = 1 effect. From a case that
+    passes, each missing condition is its own refusal: `missing.verifying` = "NotVerifying",
+    `missing.a verdict` = "NotPassed", `missing.a PASS` = "NotPassed", `missing.the same hash` =
+    "HashMismatch", `missing.a fresh observation` = "StaleObservation", `missing.a task` =
+    "TaskNotSucceeded", `missing.a known effect` = "UnknownEffect". A mission may fail for another
+    reason: `failed.mission` = "failed", and the unknown stays with its question: `failed.start` =
+    "unknown", `failed.open questions` = 1. Resuming makes what was seen stale: `resumed.with what
+    was seen` = "StaleWorld", `resumed.without looking` = "StaleObservation".
 
 Predict
-    1. Every task is done and every check is green. Is the mission finished?
-       (a) Yes: that is what done means. *Misconception: done tasks are a known outcome.*
-       (b) Not while one of their effects is unknown.
-    2. The verifier passed the mission, and then the world was looked at anew. Does the PASS count?
-       (a) Yes: nothing was changed. *Misconception: a PASS is about a name.*
-       (b) No: it is about a digest, and the generation of the world is in it.
-    3. The mission is called failed. What becomes of its unknown effect?
-       (a) It failed as well. *Misconception: the goal and the effect end together.*
-       (b) It stays unknown, with its open question.
+    1. Every task of a mission says that it is done. Is the mission?
+       (a) Yes, that is what tasks are for. *Misconception: a mission is the sum of its ticks.*
+       (b) Not while an effect of it is unknown.
+    2. A verifier passed the mission, and then the lost receipt of a start was found. What now?
+       (a) It finishes: the last gap is closed. *Misconception: a verdict is about the future.*
+       (b) It is observed and judged again: the verifier saw another world.
+    3. The deadline passed while the start is unknown. What may be written?
+       (a) Nothing, until it is known. *Misconception: an unknown freezes everything.*
+       (b) That the mission failed; the unknown stays open.
+    4. A program slept for a week between looking and acting. What may it do?
+       (a) Act: nothing was written meanwhile. *Misconception: the file is the world.*
+       (b) Look again.
 
 Run
     python3 run_experiment.py e15_completion_gate
 
 Read
-    1. `reconcile/rules/mission.py` `finalize` is the list of conditions, in their order.
-    2. `reconcile/rules/mission.py` `completed_means_known` is the one this library is about.
-    3. `reconcile/flows/mission.py` `command` raises the generation of the world with each effect.
-    4. `reconcile/ledger/missions.py` `read` gives the whole mission, as a caller looks at it.
+    1. `reconcile/rules/completion.py` `finishes` asks for each condition, in a fixed order.
+    2. `reconcile/rules/completion.py` `completed_means_known` is the last one, and the reason for
+       all of it.
+    3. `reconcile/rules/mission.py` `Mission` has the hash that a verifier judges.
+    4. `reconcile/ledger/missions.sql` `operation_changes_the_world` lets whatever becomes known
+       make what was seen before stale.
+    5. `reconcile/flows/tasks.py` `dispatch` asks in the transaction that announces.
 
 Break it
-    The unsafe twin finishes on done tasks: `twin.finished on done tasks.stage` = "finished" with
-    `twin.finished on done tasks.unresolved` = 1.
+    The unsafe twin finishes on done tasks, past the triggers. In one world nothing was started,
+    and the mission is `twin.finalize on done tasks.never started.mission` = "finished" with
+    `twin.finalize on done tasks.never started.effects` = 0 effects. In the other somebody pressed
+    again: `twin.finalize on done tasks.started twice.mission` = "finished" with `twin.finalize on
+    done tasks.started twice.effects` = 2 effects. The oracle finds both.
 
 What this does not show
-    Whether the check was a good one. References and digests are kept, and are not opened.
+    Whether a check or a verdict is any good: references and digests are kept, not followed. Names
+    of workers and verifiers are trusted inputs. That the world moved by another's hand is noticed
+    only by looking, within each task's limit.
 
 Exercises
-    1. Make the task optional. Which refusal does `missing.a task is not done` become, and why?
-    2. Let the verifier judge before the world is looked at again. Which condition refuses?
-    3. Finish the mission of `known` a second time. What does it say?
+    1. Let the evidence come before the verifier judges. Which refusals disappear from the walk?
+    2. Approve a compensation of the start, and lose its receipt. May the mission finish?
+    3. Let the task that is not mandatory succeed, and pass its limit. What does the gate say?
+    4. Remove `completed_means_known` and run the walk. Who stops it?
 
 Words
-    mission, task, check, evidence, generation, contract
+    mission, task, check, evidence, observation, generation, verdict, gate
 
 Sources
-    Completion gates of agent frameworks finish on the last task; none is quoted here. The scenario
-    is synthetic.
+    That agents report success over failed or unconfirmed steps is told of the field. Freshness by
+    generation and limit: leases and fencing, as in the chapters before.
 """
 
 from __future__ import annotations
@@ -58,167 +80,265 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reconcile import Ledger, Receiver, reconcile_once
-from reconcile.flows import mission as flows
-from reconcile.flows import work
-from reconcile.ledger import views
-from reconcile.rules.mission import Evidence, Mission, TaskPlan
+from reconcile import Ledger, Receiver, State, close, look, open_questions, reconcile_once
+from reconcile.flows import mission, tasks
+from reconcile.rules import sweeping
 from reconcile.rules.operation import Scope
 
-from .e12_sweep import account
-from .harness import oracle, unsafe
+from .harness import unsafe
+from .harness.errand import LIMIT_MS, MISSION, Errand, find_out, shown
 from .harness.lab import Lab
-from .harness.lossy import LosesReceipt
+from .harness.lossy import LosesReceipt, LosesRequest
 from .harness.scene import Scene, refusal
+from .harness.worker import PLAIN
 
-MISSION, TASK, LIMIT_MS = "review of the change", "start the machine", 60_000
-START: dict[str, Any] = {"kind": "start", "payload": {"machine": "review"}, "subject": "machine"}
-
-FAULT_SHOWS = ("over an unknown", "failed", "twin", "trace")
-"""The keys that change when no receipt is lost."""
+FAULT_SHOWS = ("walk", "trace")
+"""The keys that change when the machine's answer is not lost."""
 
 
 def run(lab: Lab) -> dict[str, Any]:
-    """A mission over an unknown, the same one known, each other condition, and the twin."""
-    first = lab.scene("machine")
-    told: dict[str, Any] = {}
-    with first.ledger() as ledger:
-        seen = done(first, ledger, lossy(lab, first))
-        told["over an unknown"] = {"finalize": finalize(ledger, seen)}
-        lab.pass_time(LIMIT_MS)
-        told["known"] = known(first, ledger)
-    told["missing"] = missing(lab)
-    told["failed"] = failed(lab)
-    told["oracle"] = lab.findings()
-    told["twin"] = {"finished on done tasks": finished_on_done_tasks(lab)}
-    return {**told, "trace": first.trace.to_json()}
+    """The walk, each condition taken away, a failed mission, a resumed one, and the twin."""
+    scene = lab.scene()
+    return {
+        "walk": walk(lab, scene),
+        "missing": {name: missing(lab, name, without) for name, without in MISSING.items()},
+        "failed": failed(lab.scene("failed")),
+        "resumed": resumed(lab.scene("resumed")),
+        "stale": stale(lab.scene("stale")),
+        "oracle": lab.findings(),
+        "twin": {"finalize on done tasks": finalize_on_done_tasks(lab)},
+        "trace": scene.trace.to_json(),
+    }
 
 
-def lossy(lab: Lab, scene: Scene) -> Receiver:
-    """The account that starts machines; its first answer is lost."""
-    return account(scene) if lab.neutral else LosesReceipt(account(scene))
-
-
-def opened(ledger: Ledger, name: str = MISSION) -> Mission:
-    """A mission of one mandatory task."""
-    plan = [TaskPlan(name=TASK, limit_ms=LIMIT_MS)]
-    return flows.open_mission(ledger, name, contract={"goal": name}, tasks=plan)
-
-
-def observed(ledger: Ledger, name: str = MISSION, *, worker: str = "agent") -> flows.TaskClaim:
-    """The task, claimed and freshly observed."""
-    seen = flows.look_mission(ledger, name)
-    held = flows.claim_task(ledger, seen, TASK, worker=worker)
-    return flows.observe_task(ledger, held, reference="the console", digest="as it was shown")
-
-
-def done(scene: Scene, ledger: Ledger, by: Receiver | None, name: str = MISSION) -> Mission:
-    """The mission with its machine started, its task done, and a PASS."""
-    opened(ledger, name)
-    held = flows.claim_task(ledger, flows.look_mission(ledger, name), TASK, worker="agent")
-    held = flows.observe_task(ledger, held, reference="the console", digest="no machine")
-    if by is not None:
-        told = flows.command(ledger, held, by, **{**START, "subject": f"machine of {name}"})
-        scene.name(told.operation_id, "machine")
-        held = flows.observe_task(ledger, held, reference="the console", digest="one machine")
-    proof = [Evidence(reference="the console", digest="one machine")]
-    seen = flows.succeed(ledger, held, checked_by="check of the machine", evidence=proof)
-    work.release(ledger, held.claim)
-    seen = flows.verify(ledger, seen)
-    return flows.judge(ledger, seen, verifier="vera", passed=True, digest=seen.digest)
-
-
-def finalize(ledger: Ledger, seen: Mission) -> str:
-    """The refusal that finishing ends in, or that it was allowed."""
-    return refusal(flows.finalize, ledger, seen, actor="ada")
-
-
-def known(scene: Scene, ledger: Ledger) -> dict[str, Any]:
-    """A sweep brings the receipt; the world is looked at once more; then it is finished."""
-    reconcile_once(ledger, account(scene), worker="worker", scope=Scope())
-    if flows.look_mission(ledger, MISSION).stage.value == "verifying":
-        observed(ledger)
-        finalize(ledger, flows.look_mission(ledger, MISSION))
-    stage = flows.look_mission(ledger, MISSION).stage.value
-    return {"stage": stage, "effects": sum(scene.effects().values())}
-
-
-def missing(lab: Lab) -> dict[str, str]:
-    """From a case that passes, one condition is taken away at a time."""
-    scene = lab.scene("missing")
-    told: dict[str, str] = {}
+def walk(lab: Lab, scene: Scene) -> dict[str, Any]:
+    """The machine starts and its answer is lost; the evidence comes, and then it can finish."""
     with scene.ledger() as ledger:
-        for name, spoil in SPOILS.items():
-            seen = done(scene, ledger, None, name)
-            told[name] = finalize(ledger, spoil(lab, ledger, seen))
-        told["nothing is missing"] = finalize(ledger, done(scene, ledger, None, "whole"))
-    return told
+        errand = Errand(ledger)
+        claim = errand.begin()
+        operation = errand.command(scene.near(policy=PLAIN), claim)
+        scene.name(operation, "start")
+        crash = lab.fault("after_commit")
+        sent = errand.send(operation, scene.receiver(crash=crash, policy=PLAIN), claim)
+        errand.observe(what="the lamp is green")
+        errand.succeed(claim)
+        errand.verify()
+        told = {
+            "dispatch": sent.outcome.value,
+            "task": errand.look().tasks[0].state.value,
+            "finalize over the unknown": refusal(errand.finalize),
+        }
+        if sent.outcome is State.UNKNOWN:
+            told["the stub's sweep"] = sweep(errand, None)
+            told["finalize after it"] = refusal(errand.finalize)
+            lab.pass_time(sweeping.BACK_OFF_MS[0])
+            answers = scene.receiver(policy=PLAIN)
+            by = {"purpose": "find out", "authorized_by": "ada"}
+            close(ledger, operation.operation_id, answers, **by)
+            told["a provider's sweep"] = sweep(errand, answers)
+            told["evidence"] = look(ledger, operation.operation_id).state.value
+            told["finalize at once"] = refusal(errand.finalize)
+            errand.observe(what="the lamp is green")
+            errand.judge()
+        told["finalize at last"] = errand.finalize().state.value
+        worlds = errand.look().world
+    return {**told, "worlds": worlds, "effects": scene.effects()}
 
 
-def _amended(lab: Lab, ledger: Ledger, seen: Mission) -> Mission:
-    return flows.amend(ledger, seen, contract={"goal": "another"})
+def sweep(errand: Errand, provider: Receiver | None) -> str:
+    """One visit to whatever is open, and what it came to."""
+    done = reconcile_once(errand.ledger, provider, worker="sweeper", scope=Scope())
+    return "resolved" if done.resolved else "unknown"
 
 
-def _looked_before(lab: Lab, ledger: Ledger, seen: Mission) -> Mission:
-    flows.resume(ledger, seen.name)
-    return seen
+# --- each condition taken away from a case that passes ------------------------------------------
 
 
-def _not_passed(lab: Lab, ledger: Ledger, seen: Mission) -> Mission:
-    return flows.judge(ledger, seen, verifier="vera", passed=False, digest=seen.digest)
+def passing(scene: Scene, ledger: Ledger) -> Errand:
+    """A mission that would finish now."""
+    errand = Errand(ledger)
+    scene.name(errand.done(scene.near()), "start")
+    return errand
 
 
-def _passed_before(lab: Lab, ledger: Ledger, seen: Mission) -> Mission:
-    return flows.resume(ledger, seen.name)
+def missing(lab: Lab, name: str, without: Callable[[Lab, Scene, Ledger], Errand]) -> str:
+    """What finalizing is refused with; "allowed" if it is not."""
+    scene = lab.scene(f"missing {name}")
+    with scene.ledger() as ledger:
+        return refusal(without(lab, scene, ledger).finalize)
 
 
-def _gave_up(lab: Lab, ledger: Ledger, seen: Mission) -> Mission:
-    flows.give_up(ledger, observed(ledger, seen.name))
-    now = flows.look_mission(ledger, seen.name)
-    return flows.judge(ledger, now, verifier="vera", passed=True, digest=now.digest)
+def without_verifying(lab: Lab, scene: Scene, ledger: Ledger) -> Errand:
+    """All is there, and nobody handed it over."""
+    errand = Errand(ledger)
+    operation, claim = errand.start(scene.near())
+    scene.name(operation, "start")
+    errand.succeed(claim)
+    return errand
 
 
-def _grew_old(lab: Lab, ledger: Ledger, seen: Mission) -> Mission:
+def without_a_verdict(lab: Lab, scene: Scene, ledger: Ledger) -> Errand:
+    """It was handed over, and no verifier spoke."""
+    errand = without_verifying(lab, scene, ledger)
+    mission.verify(ledger, MISSION)
+    return errand
+
+
+def without_a_pass(lab: Lab, scene: Scene, ledger: Ledger) -> Errand:
+    """The last word is FAIL, and it was handed over again."""
+    errand = passing(scene, ledger)
+    errand.judge(passed=False)
+    mission.verify(ledger, MISSION)
+    return errand
+
+
+def without_the_same_hash(lab: Lab, scene: Scene, ledger: Ledger) -> Errand:
+    """After the PASS somebody saw something else."""
+    errand = passing(scene, ledger)
+    errand.observe(what="the lamp is out")
+    return errand
+
+
+def without_a_fresh_observation(lab: Lab, scene: Scene, ledger: Ledger) -> Errand:
+    """It was seen too long ago."""
+    errand = passing(scene, ledger)
     lab.pass_time(LIMIT_MS + 1)
-    return seen
+    return errand
 
 
-SPOILS: dict[str, Callable[[Lab, Ledger, Mission], Mission]] = {
-    "it is not being verified": _amended,
-    "another looked meanwhile": _looked_before,
-    "no verifier passed it": _not_passed,
-    "the PASS is about another world": _passed_before,
-    "a task is not done": _gave_up,
-    "what was seen is old": _grew_old,
+def without_a_task(lab: Lab, scene: Scene, ledger: Ledger) -> Errand:
+    """It was given up, and the verifier passed that."""
+    errand = Errand(ledger)
+    operation, claim = errand.start(scene.near())
+    scene.name(operation, "start")
+    tasks.give_up(ledger, claim=claim, seen=errand.seen, reason="no power")
+    errand.verify()
+    return errand
+
+
+def without_a_known_effect(lab: Lab, scene: Scene, ledger: Ledger) -> Errand:
+    """Everything says yes, and the answer to the start was lost."""
+    errand = Errand(ledger)
+    scene.name(errand.done(LosesReceipt(scene.near())), "start")
+    return errand
+
+
+MISSING: dict[str, Callable[[Lab, Scene, Ledger], Errand]] = {
+    "nothing": lambda lab, scene, ledger: passing(scene, ledger),
+    "verifying": without_verifying,
+    "a verdict": without_a_verdict,
+    "a PASS": without_a_pass,
+    "the same hash": without_the_same_hash,
+    "a fresh observation": without_a_fresh_observation,
+    "a task": without_a_task,
+    "a known effect": without_a_known_effect,
 }
 
 
-def failed(lab: Lab) -> dict[str, Any]:
-    """A mission is called failed over an unknown."""
-    scene = lab.scene("failed")
-    with scene.ledger() as ledger:
-        done(scene, ledger, lossy(lab, scene))
-        ended = flows.fail(ledger, MISSION, actor="ada", reason="not wanted any more")
-        left = len(views.obligations(ledger))
-    return {"stage": ended.stage.value, "open questions": left, "states": scene.states()}
+# --- failing, resuming, and what is stale -------------------------------------------------------
 
 
-def finished_on_done_tasks(lab: Lab) -> dict[str, Any]:
-    """The unsafe twin: every task says done, so the mission is finished."""
-    scene = lab.scene("finished on done tasks", unsafe=True)
+def failed(scene: Scene) -> dict[str, Any]:
+    """It fails for another reason; the unknown stays, and is found out about later."""
     with scene.ledger() as ledger:
-        done(scene, ledger, lossy(lab, scene))
-    unsafe.finish_mission(scene.sender, MISSION)
-    ((stage,),) = oracle.rows(scene.sender, "SELECT state FROM mission")
-    unresolved = sum(state == "unknown" for state in scene.states().values())
-    return {"stage": stage, "unresolved": unresolved, "oracle": scene.findings()}
+        errand = Errand(ledger)
+        operation = errand.done(LosesReceipt(scene.near()))
+        scene.name(operation, "start")
+        mission.fail(ledger, MISSION, by="ada", reason="the reviewers went home")
+        told = {
+            "mission": errand.look().state.value,
+            "start": look(ledger, operation.operation_id).state.value,
+            "open questions": len(open_questions(ledger)),
+            "finalize": refusal(errand.finalize),
+            "evidence": find_out(ledger, operation.operation_id, scene.near()),
+        }
+        return {
+            **told,
+            "open questions later": len(open_questions(ledger)),
+            "mission later": errand.look().state.value,
+        }
+
+
+def resumed(scene: Scene) -> dict[str, str]:
+    """A break of unknown length: what was seen before it is not acted on."""
+    with scene.ledger() as ledger:
+        errand = Errand(ledger)
+        errand.observe()
+        before = errand.seen
+        mission.resume(ledger, MISSION)
+        told = {
+            "with what was seen": refusal(errand.claim, seen=before),
+            "without looking": refusal(errand.claim),
+        }
+        errand.observe()
+        return {**told, "after looking": refusal(errand.claim)}
+
+
+def stale(scene: Scene) -> dict[str, Any]:
+    """What a worker is refused that saw another contract, world or revision."""
+    with scene.ledger() as ledger:
+        errand = Errand(ledger)
+        claim = errand.begin()
+        operation = errand.command(scene.near(), claim)
+        scene.name(operation, "start")
+        first = errand.seen
+        mission.amend(ledger, MISSION, contract={"machine": "review-4"}, seen=first, by="ada")
+        told: dict[str, Any] = {
+            "contract": refusal(errand.send, operation, scene.near(), claim, seen=first)
+        }
+        errand.observe()
+        told["commanded before"] = refusal(errand.send, operation, scene.near(), claim)
+        errand.command(scene.near(), claim)
+        second = errand.seen
+        mission.wake(ledger, MISSION)
+        told["world"] = refusal(errand.send, operation, scene.near(), claim, seen=second)
+        errand.observe()
+        third = errand.seen
+        errand.verify()
+        errand.judge(passed=False)
+        told["revision"] = refusal(errand.send, operation, scene.near(), claim, seen=third)
+        told["contacts"] = len(scene.contacts())
+        told["as it is"] = errand.send(operation, scene.near(), claim).outcome.value
+    return told
+
+
+# --- the unsafe twin ----------------------------------------------------------------------------
+
+
+def finalize_on_done_tasks(lab: Lab) -> dict[str, Any]:
+    """Every task says done, so the mission is: over nothing, and over two starts."""
+    told: dict[str, Any] = {}
+    for name, times in (("never started", 0), ("started twice", 2)):
+        scene = lab.scene(name, unsafe=True)
+        with scene.ledger() as ledger:
+            errand = Errand(ledger)
+            lossy = LosesReceipt(scene.near()) if times else LosesRequest(scene.near())
+            operation, claim = errand.start(lossy)
+            scene.name(operation, "start")
+            errand.succeed(claim, check=shown("the lamp is green"))
+            if times:  # "no answer, so press again"
+                unsafe.send_past_the_library(scene.near(), operation.query)
+        unsafe.finish(scene.sender, MISSION)
+        with scene.ledger() as ledger:
+            said = mission.look_mission(ledger, MISSION).state.value
+        told[name] = {
+            "mission": said,
+            "effects": scene.effects()["start"],
+            "oracle": scene.findings(),
+        }
+    told["oracle"] = [line for name in told for line in told[name]["oracle"]]
+    return told
 
 
 def line(result: dict[str, Any]) -> str:
     """The result in one line."""
-    conditions = len(result["missing"]) - 1
+    walked, twin = result["walk"], result["twin"]["finalize on done tasks"]
+    refused = [said for name, said in result["missing"].items() if name != "nothing"]
     return (
-        f"over an unknown, finishing is {result['over an unknown']['finalize']}; known, it is "
-        f"{result['known']['stage']}; {conditions} other conditions have a refusal each; a failed "
-        f"mission keeps {result['failed']['open questions']} open question"
+        f"over the unknown start finalizing is {walked['finalize over the unknown']}, once it is "
+        f"{walked['evidence']} and judged again it is {walked['finalize at last']}; "
+        f"{len(refused)} missing conditions are refused in {len(set(refused))} ways; a failed "
+        f"mission keeps {result['failed']['open questions']} open question; on done tasks it is "
+        f"finished over {twin['never started']['effects']} starts, and over "
+        f"{twin['started twice']['effects']}"
     )

@@ -136,16 +136,6 @@ def findings(sender: Path, receiver: Path) -> list[str]:
     return found
 
 
-def _of_missions(ask: Ask) -> list[str]:
-    """A mission is not finished while an operation of one of its tasks is open."""
-    rows = ask(
-        "SELECT m.name, o.operation_id FROM mission m JOIN task t ON t.mission = m.number "
-        "JOIN operation o ON o.work_id = t.work_id JOIN obligation q ON q.operation = o.number "
-        "WHERE m.state = 'finished' AND q.ended_ms IS NULL ORDER BY o.number"
-    )
-    return [f"completed-means-known: {name} is finished over {open_id}" for name, open_id in rows]
-
-
 def _of_one(
     ask: Ask, row: tuple[Any, ...], there: dict[str, list[dict[str, Any]]], *, paused: bool
 ) -> list[str]:
@@ -220,6 +210,25 @@ def _entitled(
     if cause in ("authority", "withdrawn"):
         return bool(reason)
     return cause in ("announced", "never_sent", "contradiction")
+
+
+def _of_missions(ask: Ask) -> list[str]:
+    """Missions that were called finished over what nobody knew, then or since."""
+    return [
+        f"completed-means-known: {name} is finished and {operation_id} is {state}"
+        for name, operation_id, state in ask(
+            "WITH RECURSIVE mine (mission, number) AS ("
+            "SELECT t.mission, o.number FROM task t JOIN operation o ON o.work_id = t.work_id "
+            "UNION SELECT mine.mission, c.operation "
+            "FROM mine JOIN compensation c ON c.original = mine.number) "
+            "SELECT m.name, o.operation_id, o.state FROM mission m "
+            "JOIN mine ON mine.mission = m.number JOIN operation o ON o.number = mine.number "
+            "WHERE m.state = 'finished' AND EXISTS (SELECT 1 FROM attempt a "
+            "WHERE a.operation = o.number AND a.announced_ms <= m.ended_ms) "
+            "ORDER BY m.number, o.number"
+        )
+        if state in OPEN
+    ]
 
 
 def _of_money(ask: Ask, effects: dict[str, list[dict[str, Any]]]) -> list[str]:

@@ -20,9 +20,9 @@ from reconcile.rules import (
     admission,
     bindings,
     claim,
+    completion,
     contact,
     identity,
-    mission,
     money,
     moves,
     receipts,
@@ -204,16 +204,11 @@ REMOVALS: dict[str, Removal] = {
     "questions are ordered by age alone": both(
         removing(obligations, "due", _by_age), removing(sweeping, "rests_ms", lambda *_, **__: 0)
     ),
-    "completed-means-known": both(
-        removing(mission, "completed_means_known", _nothing),
-        removing(schema, "statements", _unguarded),
-    ),
-    "a task needs no evidence": both(
-        removing(mission, "has_evidence", _nothing), removing(schema, "statements", _unguarded)
-    ),
-    "an older view will do": removing(mission, "same_moment", _nothing),
     "an account is read as empty": removing(recovery, "_listing", lambda *_: ()),
     "a lower layer sends again": removing(http_receiver.HttpReceiver, "send", _send_twice),
+    "completed-means-known": removing(completion, "completed_means_known", _nothing),
+    "a task is taken at its word": removing(completion, "has_evidence", _nothing),
+    "what was seen stays true": removing(completion, "seen_lately", _nothing),
     "compensation-is-bound": removing(bindings, "compensation_is_bound", _nothing),
     "every approval is superseded": removing(bindings, "superseded", lambda _: True),
     "any effect may be bound": removing(bindings, "bind", _bind_anything),

@@ -64,14 +64,16 @@ def release(sender: Path, operation_id: str) -> None:
         )
 
 
-def finish_mission(sender: Path, name: str) -> None:
-    """Call a mission finished because its tasks are done."""
+def finish(sender: Path, mission: str) -> None:
+    """Call a mission finished since every task of it says so, as a dashboard would."""
     with closing(sqlite3.connect(sender, isolation_level=None)) as connection:
         _drop_triggers(connection, "mission")
         connection.execute(
-            "UPDATE mission SET state = 'finished', revision = revision + 1, ended_by = 'agent', "
-            "reason = 'all tasks are done', ended_ms = 0 WHERE name = ?",
-            (name,),
+            "UPDATE mission SET state = 'finished', revision = revision + 1, ended_by = 'done', "
+            "ended_ms = (SELECT max(ended_ms) FROM task_end) WHERE name = ? AND NOT EXISTS ("
+            "SELECT 1 FROM task t WHERE t.mission = mission.number AND NOT EXISTS ("
+            "SELECT 1 FROM task_end e WHERE e.task = t.number AND e.state = 'succeeded'))",
+            (mission,),
         )
 
 

@@ -405,19 +405,3 @@ class Leases(Chapter, unittest.TestCase):
         """S6, S7: nothing is lost, and nothing resolved twice."""
         both = self.result["two workers"]
         self.assertEqual(both, {"resolved": 20, "errors": 0, "decisions": 20})
-
-
-class CompletionGate(Chapter, unittest.TestCase):
-    chapter = "e15_completion_gate"
-
-    def test_nothing_is_finished_over_an_unknown(self) -> None:
-        """M1: and it is finished once the effect is known, with one machine."""
-        self.assertEqual(self.result["over an unknown"], {"finalize": "UnknownEffect"})
-        self.assertEqual(self.result["known"], {"stage": "finished", "effects": 1})
-        self.assertEqual(self.result["failed"]["open questions"], 1)
-
-    def test_every_missing_condition_has_a_refusal_of_its_own(self) -> None:
-        """M1, M3: and the case that misses none is allowed."""
-        missing = dict(self.result["missing"])
-        self.assertEqual(missing.pop("nothing is missing"), "allowed")
-        self.assertEqual(len(set(missing.values())), len(missing))

@@ -1,316 +1,180 @@
-"""Missions: tasks are claimed, observed, commanded and checked; one gate says what is finished.
+"""Missions: opened, amended, resumed, verified, judged; and finished by one gate, or failed.
 
-Whoever acts hands in the mission as it was looked at. If the world, the contract or the mission
-changed since, the call is refused, and the caller looks again. An effect changes the world, and so
-does a pause: after either, everything is observed anew.
+Whoever names a mission's contract, world and revision (`Mission.seen`) is refused if one of them
+moved since. A call whose acknowledgement was lost may be made again: each says what that does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
-from ..ledger import claims, missions, work
+from ..ledger import decisions, missions
+from ..ledger import work as items
 from ..ledger.store import Ledger
 from ..ledger.tx import Tx
-from ..rules import checks, contact, mission_errors
-from ..rules import mission as rules
-from ..rules.actions import ToolResult
-from ..rules.claim import LONGEST_LEASE_MS, Claim
-from ..rules.errors import Malformed, StaleClaim
-from ..rules.identity import canonical_json
-from ..rules.mission import Evidence, Mission, Stage, TaskPlan, Verification
-from ..rules.operation import Scope
-from .preparation import prepare_in
-from .receivers import Receiver, check_receiver
-from .sender import dispatch
-
-LONGEST_REFERENCE = 500  # characters
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskClaim:
-    """The right to work on a task, and the mission as its holder last looked at it."""
-
-    mission: Mission
-    task: str
-    claim: Claim
+from ..rules import admission, checks, completion, contact, mission_errors
+from ..rules.identity import payload_text
+from ..rules.mission import Aim, Judgement, Mission, MissionState, Seen, Terms
 
 
 def open_mission(
-    ledger: Ledger, name: str, *, contract: Mapping[str, object], tasks: Sequence[TaskPlan]
+    ledger: Ledger, name: str, *, contract: dict[str, object], aims: Sequence[Aim], by: str
 ) -> Mission:
-    """Write down a mission: what is to be achieved, and by which tasks.
+    """Write down what is to be reached, and the tasks that lead there; at least one is mandatory.
 
-    Opening the same again returns it as it stands. Raises MissionTaken if one of this name has
-    another contract or other tasks; Malformed; Paused.
+    Opening the same again returns the stored mission, wherever it stands. Raises NoMandatoryTask,
+    Malformed, Paused, or MissionTaken if the name stands for something else.
     """
-    _named(ledger, name=name)
-    text, plans = canonical_json(contract), tuple(tasks)
-    if not plans:
-        raise Malformed("tasks", "needs one task at least")
-    for plan in plans:
-        checks.instance("task", plan, TaskPlan)
-        checks.text("task.name", plan.name)
-        checks.whole("task.limit_ms", plan.limit_ms, least=0)
-        checks.flag("task.mandatory", plan.mandatory)
-    if len({plan.name for plan in plans}) != len(plans):
-        raise Malformed("tasks", "has two tasks of one name")
+    _named(ledger, mission=name, by=by)
+    terms = _terms(contract, aims, by)
+    if not any(aim.mandatory for aim in terms.aims):
+        raise mission_errors.NoMandatoryTask(name)
     with ledger.transaction() as tx:
-        _live(tx)
+        contact.store_is_live(items.paused_why(tx))
         stored = missions.find(tx, name)
         if stored is None:
-            missions.add(tx, name, text, plans)
-            return missions.read(tx, name)
-        known = {
-            TaskPlan(name=task.name, limit_ms=task.limit_ms, mandatory=task.mandatory)
-            for task in stored.tasks
-        }
-        if stored.contract != text:
-            raise mission_errors.MissionTaken(name, "contract")
-        if known != set(plans):
-            raise mission_errors.MissionTaken(name, "list of tasks")
-        return stored
-
-
-def look_mission(ledger: Ledger, name: str) -> Mission:
-    """A mission as it stands. Raises UnknownMission if there is none."""
-    _named(ledger, name=name)
-    with ledger.reading() as tx:
+            missions.add(tx, name, terms)
+        elif missions.terms_of(tx, stored, 1) != terms:
+            raise mission_errors.MissionTaken(name, "another contract, other tasks or names")
         return missions.read(tx, name)
 
 
-def amend(ledger: Ledger, seen: Mission, *, contract: Mapping[str, object]) -> Mission:
-    """A new contract: what was done and seen under the older one does not count any more.
+def amend(
+    ledger: Ledger,
+    name: str,
+    *,
+    contract: dict[str, object],
+    seen: Seen,
+    by: str,
+    aims: Sequence[Aim] = (),
+) -> Mission:
+    """Set the next contract, with further tasks if it needs them; work begins again.
 
-    Raises MissionEnded, StaleView or Malformed.
+    How a task ended under an older contract, and what was seen of it, do not count any more. The
+    same again, as seen before, returns the mission. Raises what `completion.looked_at` raises,
+    MissionTaken for a task that stands, or Malformed.
     """
-    checks.instance("ledger", ledger, Ledger)
-    text = canonical_json(contract)
+    _named(ledger, mission=name, by=by)
+    checks.instance("seen", seen, Seen)
+    terms = _terms(contract, aims, by)
     with ledger.transaction() as tx:
-        now = _current(tx, seen)
-        missions.change(tx, now, stage=Stage.RUNNING, contract=text)
-        return missions.read(tx, now.name)
+        mission = missions.read(tx, name)
+        newest = mission.contract_version
+        if seen.contract_version + 1 == newest and missions.terms_of(tx, mission, newest) == terms:
+            return mission
+        completion.looked_at(mission, seen)
+        missions.amend(tx, mission, terms)
+        return missions.read(tx, name)
 
 
 def resume(ledger: Ledger, name: str) -> Mission:
-    """Go on after a pause: the world may have changed, so that all of it is observed again.
+    """Go on after a break of unknown length: another generation of the world, to be observed.
 
-    Each call begins another generation of the world. Raises UnknownMission or MissionEnded.
+    Again, it is one more: that costs another look, and nothing else. Raises UnknownMission,
+    Paused or MissionEnded.
     """
-    _named(ledger, name=name)
+    _named(ledger, mission=name)
     with ledger.transaction() as tx:
-        _live(tx)
-        now = missions.read(tx, name)
-        rules.goes_on(now)
-        missions.change(tx, now, worlds=1)
+        mission = missions.read(tx, name)
+        completion.moves(mission)
+        missions.raise_world(tx, mission)
         return missions.read(tx, name)
 
 
 def wake(ledger: Ledger, name: str) -> Mission:
-    """Go on because something happened outside: what happened is to be seen, not believed."""
+    """Go on since something outside called: as `resume`, for the caller may have changed it."""
     return resume(ledger, name)
 
 
-# --- tasks --------------------------------------------------------------------------------------
+def verify(ledger: Ledger, name: str) -> Mission:
+    """Hand a running mission over to its verifier: nothing is worked on meanwhile.
 
-
-def claim_task(
-    ledger: Ledger, seen: Mission, task: str, *, worker: str, lease_ms: int = 120_000
-) -> TaskClaim:
-    """The right to work on a task for so long, as its next generation and with a fresh token.
-
-    Raises MissionEnded, StaleView, UnknownMission, AlreadyClaimed or Malformed.
+    Again, it returns the mission. Raises UnknownMission, Paused or MissionEnded.
     """
-    _named(ledger, task=task, worker=worker)
-    checks.whole("lease_ms", lease_ms, least=1, most=LONGEST_LEASE_MS)
+    _named(ledger, mission=name)
     with ledger.transaction() as tx:
-        now = _current(tx, seen)
-        item = now.task(task).work_id
-        claim = claims.take(tx, claims.TASK, item, owner=worker, lease_ms=lease_ms)
-        return TaskClaim(mission=now, task=task, claim=claim)
-
-
-def observe_task(ledger: Ledger, held: TaskClaim, *, reference: str, digest: str) -> TaskClaim:
-    """Write what was seen of the world for a task; the claim, with the mission as it stands now.
-
-    This is how a holder catches up after the world changed. Raises StaleClaim, StaleView if the
-    contract changed, MissionEnded or Malformed.
-    """
-    _named(ledger, digest=digest)
-    _reference("reference", reference)
-    with ledger.transaction() as tx:
-        now = _held(tx, held)
-        if held.mission.contract_version != now.contract_version:
-            old, new = held.mission.contract_version, now.contract_version
-            raise mission_errors.StaleView("contract_version", old, new)
-        missions.see(tx, now, now.task(held.task), reference=reference, digest=digest)
-        return replace(held, mission=missions.read(tx, now.name))
-
-
-def command(
-    ledger: Ledger,
-    held: TaskClaim,
-    receiver: Receiver,
-    *,
-    kind: str,
-    payload: Mapping[str, object],
-    subject: str,
-    scope: tuple[str, str, str] = Scope(),
-) -> ToolResult:
-    """Send one effect of a task, as an operation of its work item.
-
-    The intent is committed together with a new generation of the world, since an effect changes
-    what was seen; so whatever comes next observes again. The same command again finds the same
-    operation and is refused if it may have left. Raises what `prepare` and `dispatch` raise, and
-    StaleClaim, StaleView, StaleObservation or MissionEnded before any contact.
-    """
-    checks.instance("ledger", ledger, Ledger)
-    declared = check_receiver(receiver)
-    with ledger.transaction() as tx:
-        now = _held(tx, held)
-        rules.same_moment(held.mission, now)
-        task = now.task(held.task)
-        rules.is_fresh(now, task, tx.now_ms)
-        operation = prepare_in(
-            tx,
-            declared,
-            work_id=task.work_id,
-            kind=kind,
-            payload=payload,
-            subject=subject,
-            scope=scope,
-            distinct_need=None,
-        )
-        missions.change(tx, now, worlds=1)
-    return dispatch(ledger, operation.operation_id, receiver)
-
-
-def succeed(
-    ledger: Ledger, held: TaskClaim, *, checked_by: str, evidence: Sequence[Evidence]
-) -> Mission:
-    """Write that a task has succeeded, with its check and its evidence.
-
-    Raises StaleClaim, StaleView, StaleObservation, NoEvidence, MissionEnded or Malformed.
-    """
-    checks.instance("ledger", ledger, Ledger)
-    given = tuple(evidence)
-    for each in given:
-        checks.instance("evidence", each, Evidence)
-        _reference("evidence.reference", each.reference)
-        checks.text("evidence.digest", each.digest)
-    if type(checked_by) is not str:
-        raise Malformed("checked_by", "needs the reference of a check")
-    with ledger.transaction() as tx:
-        now = _held(tx, held)
-        rules.same_moment(held.mission, now)
-        task = now.task(held.task)
-        rules.is_fresh(now, task, tx.now_ms)
-        rules.has_evidence(task, checked_by, given)
-        missions.succeed(tx, now, task, checked_by, given)
-        return missions.read(tx, now.name)
-
-
-def give_up(ledger: Ledger, held: TaskClaim) -> Mission:
-    """Write that a task has failed. What it sent stays what it is. Raises as `succeed` does."""
-    checks.instance("ledger", ledger, Ledger)
-    with ledger.transaction() as tx:
-        now = _held(tx, held)
-        rules.same_moment(held.mission, now)
-        missions.give_up(tx, now, now.task(held.task))
-        return missions.read(tx, now.name)
-
-
-# --- the gate -----------------------------------------------------------------------------------
-
-
-def verify(ledger: Ledger, seen: Mission) -> Mission:
-    """Hand a mission to its verifier. Raises MissionEnded or StaleView."""
-    checks.instance("ledger", ledger, Ledger)
-    with ledger.transaction() as tx:
-        now = _current(tx, seen)
-        missions.change(tx, now, stage=Stage.VERIFYING)
-        return missions.read(tx, now.name)
-
-
-def judge(ledger: Ledger, seen: Mission, *, verifier: str, passed: bool, digest: str) -> Mission:
-    """Write a verifier's word, about the mission whose digest was looked at; the last one counts.
-
-    Raises MissionEnded, StaleView, NotVerifying, or OtherDigest if that is not the mission.
-    """
-    _named(ledger, verifier=verifier, digest=digest)
-    checks.flag("passed", passed)
-    with ledger.transaction() as tx:
-        now = _current(tx, seen)
-        rules.is_verifying(now)
-        said = Verification(verifier=verifier, passed=passed, digest=digest)
-        rules.is_about_this(now, said)
-        missions.judge(tx, now, said)
-        return missions.read(tx, now.name)
-
-
-def finalize(ledger: Ledger, seen: Mission, *, actor: str) -> Mission:
-    """Call a mission finished, if every condition of `rules.mission.finalize` holds.
-
-    Finishing again is refused as ended, which says that it was done. Raises what that guard
-    raises.
-    """
-    _named(ledger, actor=actor)
-    checks.instance("seen", seen, Mission)
-    with ledger.transaction() as tx:
-        _live(tx)
-        now = missions.read(tx, seen.name)
-        rules.finalize(seen, now, tx.now_ms)
-        missions.end(tx, now, Stage.FINISHED, actor=actor, reason="every condition holds")
-        return missions.read(tx, now.name)
-
-
-def fail(ledger: Ledger, name: str, *, actor: str, reason: str) -> Mission:
-    """End a mission without its goal, also over an unknown, which stays with its open question.
-
-    Raises UnknownMission, MissionEnded or Malformed.
-    """
-    _named(ledger, name=name, actor=actor, reason=reason)
-    with ledger.transaction() as tx:
-        _live(tx)
-        now = missions.read(tx, name)
-        rules.goes_on(now)
-        missions.end(tx, now, Stage.FAILED, actor=actor, reason=reason)
+        mission = missions.read(tx, name)
+        completion.moves(mission)
+        if mission.state is not MissionState.VERIFYING:
+            missions.turn(tx, mission, MissionState.VERIFYING)
         return missions.read(tx, name)
 
 
-# --- what each call asks first ------------------------------------------------------------------
+def judge(ledger: Ledger, name: str, *, verifier: str, passed: bool, judged_hash: str) -> Mission:
+    """Write a verifier's word about the mission that had this hash; after a FAIL work goes on.
+
+    A word about another hash than stands is kept, and finishes nothing. The last word again
+    returns the mission. Raises UnknownMission, or what `completion.judges` raises.
+    """
+    _named(ledger, mission=name, verifier=verifier, judged_hash=judged_hash)
+    checks.flag("passed", passed)
+    said = Judgement(verifier=verifier, passed=passed, hash=judged_hash)
+    with ledger.transaction() as tx:
+        mission = missions.read(tx, name)
+        repeated = mission.judgement == said
+        if repeated and passed is (mission.state is MissionState.VERIFYING):
+            return mission
+        completion.judges(mission, verifier)
+        missions.judge(tx, mission, said)
+        if not passed:
+            missions.turn(tx, mission, MissionState.RUNNING)
+        return missions.read(tx, name)
 
 
-def _current(tx: Tx, seen: Mission) -> Mission:
-    checks.instance("seen", seen, Mission)
-    _live(tx)
-    now = missions.read(tx, seen.name)
-    rules.goes_on(now)
-    rules.same_moment(seen, now)
-    return now
+def finalize(ledger: Ledger, name: str, *, by: str) -> Mission:
+    """Finish a mission: everything that M1 asks for holds at this moment, or it is refused.
+
+    What was prepared and never left is withdrawn. Again, it returns the finished mission. Raises
+    UnknownMission, or what `completion.finishes` raises, in the order that it says.
+    """
+    _named(ledger, mission=name, by=by)
+    with ledger.transaction() as tx:
+        mission = missions.read(tx, name)
+        if mission.state is MissionState.FINISHED:
+            return mission
+        completion.finishes(mission, tx.now_ms)
+        _withdraw(tx, mission, by, "the mission finished")
+        missions.end(tx, mission, MissionState.FINISHED, by=by)
+        return missions.read(tx, name)
 
 
-def _held(tx: Tx, held: TaskClaim) -> Mission:
-    checks.instance("held", held, TaskClaim)
-    _live(tx)
-    checks.instance("held.mission", held.mission, Mission)
-    checks.instance("held.claim", held.claim, Claim)
-    claims.assert_current(tx, held.claim)
-    now = missions.read(tx, held.mission.name)
-    rules.goes_on(now)
-    if (held.claim.what, held.claim.item) != (claims.TASK, now.task(held.task).work_id):
-        raise StaleClaim(held.task, f"this one is of {held.claim.what} {held.claim.item!r}")
-    return now
+def fail(ledger: Ledger, name: str, *, by: str, reason: str) -> Mission:
+    """Fail a mission, at any time and whatever is open: an unknown effect stays unknown.
+
+    Its operation, its open question and its money stay as they are, and settle when evidence
+    comes. What was prepared and never left is withdrawn; again, so is what came back since.
+    Raises UnknownMission, Paused, or MissionEnded if it finished.
+    """
+    _named(ledger, mission=name, by=by, reason=reason)
+    with ledger.transaction() as tx:
+        mission = missions.read(tx, name)
+        again = mission.state is MissionState.FAILED
+        contact.store_is_live(mission.paused)
+        if not again:
+            completion.not_ended(mission)
+        _withdraw(tx, mission, by, reason)
+        if not again:
+            missions.end(tx, mission, MissionState.FAILED, by=by, reason=reason)
+        return missions.read(tx, name)
 
 
-def _live(tx: Tx) -> None:
-    contact.store_is_live(work.paused_why(tx))
+def look_mission(ledger: Ledger, name: str) -> Mission:
+    """A mission at one moment, with its tasks. Raises UnknownMission if there is none."""
+    _named(ledger, mission=name)
+    with ledger.reading() as tx:
+        return missions.read(tx, name)
 
 
-def _reference(place: str, value: object) -> None:
-    if len(checks.text(place, value)) > LONGEST_REFERENCE:
-        raise Malformed(place, f"is longer than {LONGEST_REFERENCE} characters")
+def _withdraw(tx: Tx, mission: Mission, by: str, reason: str) -> None:
+    for draft in completion.drafts(mission):
+        decisions.record(tx, admission.withdraw(draft, actor=by, reason=reason))
+
+
+def _terms(contract: dict[str, object], aims: Sequence[Aim], by: str) -> Terms:
+    checks.instance("contract", contract, dict)
+    for aim in aims:
+        checks.instance("aim", aim, Aim)
+    return Terms(contract=payload_text(contract), aims=tuple(aims), set_by=by)
 
 
 def _named(ledger: object, **words: object) -> None:

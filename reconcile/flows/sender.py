@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..ledger import attempts, claims, decisions, operations
@@ -32,10 +33,23 @@ def dispatch(
     NotRecorded, with the receipt, if the file could not take the end of the call. An interrupt
     passes on. In both cases the operation stays unknown.
     """
+    return dispatch_if(ledger, operation_id, receiver, claim=claim, admits=lambda *_: None)
+
+
+def dispatch_if(
+    ledger: Ledger,
+    operation_id: str,
+    receiver: Receiver,
+    *,
+    claim: Claim | None,
+    admits: Callable[[Tx, Operation], None],
+) -> ToolResult:
+    """As `dispatch`; `admits` is asked in the transaction that announces, and raises to refuse."""
     declared = _checked(ledger, operation_id, receiver, claim)
     limit = 0 if claim is None else limit_ms(receiver)
     with ledger.transaction() as tx:
         operation, lease = _under_claim(tx, operation_id, claim, limit)
+        admits(tx, operation)
         move = sending.announce(
             operation, receiver=declared.identity, epoch=declared.epoch, lease=lease
         )

@@ -47,12 +47,16 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "stock": (),
     "delivery": (),
     "mission": (
-        *("contract", "contract_version", "world", "state", "revision"),
+        *("contract_version", "world", "revision", "state"),
         *("ended_by", "reason", "ended_ms"),
     ),
-    "task": ("state", "contract_version", "checked_by"),
-    "task_observation": (),
-    "task_evidence": (),
+    "contract": (),
+    "task": (),
+    "task_operation": (),
+    "command": (),
+    "sighting": (),
+    "evidence": (),
+    "task_end": (),
     "verification": (),
 }
 """Every table, and the columns of it that may change. No row is ever removed."""

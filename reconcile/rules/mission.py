@@ -1,214 +1,181 @@
-"""When a mission may be called finished: the completion gate.
+"""Mission: a contract, its tasks and what they show, read at one moment; and what names it.
 
-A mission is a contract, its tasks, and what was seen of the world. Done tasks are no proof: what
-was seen may be old, what was verified may have changed since, and an effect may be unknown. Each
-condition is a function of its own, with a refusal of its own.
+Rules take it whole, so that no rule asks the ledger a second question.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
-from . import mission_errors as errors
+from . import checks
+from .errors import Malformed
 from .identity import canonical_json, digest_of
+from .operation import Operation
+
+LONGEST_REFERENCE = 500
 
 
-class Stage(Enum):
-    """Where a mission stands. The last two are final."""
+class MissionState(Enum):
+    """How far a mission is. The last two are final."""
 
     RUNNING = "running"
-    VERIFYING = "verifying"
+    VERIFYING = "verifying"  # nothing is worked on; a verifier looks
     FINISHED = "finished"
     FAILED = "failed"
 
 
-ENDED = frozenset({Stage.FINISHED, Stage.FAILED})
-SUCCEEDED = "succeeded"
+class TaskState(Enum):
+    """How a task stands under the contract of today; another contract opens it again."""
+
+    OPEN = "open"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+class Seen(NamedTuple):
+    """Which mission a caller looked at: what it does is refused if any of these moved since."""
+
+    contract_version: int
+    world: int
+    revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPlan:
-    """What a task is to be. `limit_ms`: how old what was seen for it may be."""
+class Reference:
+    """Where something can be found, and the sha256 of what stood there, in hex.
+
+    Raises Malformed on a reference of no or more than 500 characters, or another digest.
+    """
+
+    reference: str
+    digest: str
+
+    def __post_init__(self) -> None:
+        checks.text("reference", self.reference)
+        if len(self.reference) > LONGEST_REFERENCE:
+            raise Malformed("reference", f"is longer than {LONGEST_REFERENCE} characters")
+        checks.text("digest", self.digest)
+        if len(self.digest) != 64 or set(self.digest) - set("0123456789abcdef"):
+            raise Malformed("digest", "is no sha256 in 64 hex digits")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """A task as a contract asks for it. `limit_ms`: how old what was seen of it may be.
+
+    Raises Malformed if a part is ill-typed.
+    """
 
     name: str
     limit_ms: int
     mandatory: bool = True
 
+    def __post_init__(self) -> None:
+        checks.text("task", self.name)
+        checks.whole("limit_ms", self.limit_ms, least=1)
+        checks.flag("mandatory", self.mandatory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """A contract, in canonical JSON, with the tasks that it brings, and who set it."""
+
+    contract: str
+    aims: tuple[Aim, ...]
+    set_by: str
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """What was seen of the world for a task: where, its digest, in which generation, and when."""
+    """What was seen of a task, and when (UTC milliseconds), in which world."""
 
-    reference: str
-    digest: str
-    world: int
+    what: Reference
     contract_version: int
+    world: int
+    observer: str
     observed_ms: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """Where evidence can be found, and the digest of what is there."""
-
-    reference: str
-    digest: str
+    @property
+    def said(self) -> list[object]:
+        """What a verifier judges of it: what was seen and of which world; not when or by whom."""
+        return [self.what.reference, self.what.digest, self.contract_version, self.world]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A task of a mission, at one moment."""
+    """A task at one moment, under the contract of today."""
 
-    name: str
-    mandatory: bool
-    limit_ms: int
-    work_id: str  # of its operations
-    state: str  # open, succeeded or failed
-    contract_version: int | None  # the contract that it was done for; None: it is not done
-    checked_by: str | None  # the reference of its check; None: there is none
-    evidence: tuple[Evidence, ...]  # for the contract that it was done for
-    sighting: Sighting | None  # the newest; None: nobody looked
+    number: int  # its place in this file
+    aim: Aim
+    work_id: str  # the work item of its operations, and the item of its claims
+    state: TaskState
+    ended_by: str | None  # None: it is open
+    check: Reference | None  # None: it did not succeed
+    evidence: tuple[Reference, ...]
+    sighting: Sighting | None  # the last one; None: nobody looked yet
+    operations: tuple[Operation, ...]  # those that are not final, and their compensations
+
+    @property
+    def counts(self) -> bool:
+        """Whether "finished" says something of it: it must succeed, or says that it did."""
+        return self.aim.mandatory or self.state is TaskState.SUCCEEDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """A verifier's word about a mission as its digest was."""
+class Judgement:
+    """What a verifier said of the mission that had this hash."""
 
     verifier: str
     passed: bool
-    digest: str
+    hash: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mission:
-    """A mission at one moment: what a caller looked at, and decides by."""
+    """A mission at one moment, with its tasks. Times are UTC milliseconds."""
 
-    number: int
+    number: int  # its place in this file
     name: str
-    contract: str  # canonical JSON
+    contract: str  # canonical JSON: what is to be reached
     contract_version: int
-    world: int
-    stage: Stage
-    revision: int
+    world: int  # the generation: one more whenever the world may have changed
+    revision: int  # one more with each change of the mission itself
+    state: MissionState
+    ended_by: str | None  # None: it is not ended
+    reason: str | None  # why it failed
     tasks: tuple[Task, ...]
-    verification: Verification | None  # the last; None: nobody verified it
-    unresolved: str | None  # an operation of it whose outcome nobody knows; None: there is none
+    judgement: Judgement | None  # the last one; None: no verifier spoke
+    paused: str | None  # why its store acts on nothing; None: it is live
 
     @property
-    def digest(self) -> str:
-        """The hash of what a verifier looks at: contract, world, tasks, checks and evidence."""
+    def seen(self) -> Seen:
+        """What a caller that looked at this says to have seen."""
+        return Seen(self.contract_version, self.world, self.revision)
+
+    @property
+    def hash(self) -> str:
+        """sha256 of what a verifier judges: contract, world, and each task with what it shows."""
         tasks = [
-            [
-                *(task.name, task.mandatory, task.state, task.checked_by, task.contract_version),
-                [[each.reference, each.digest] for each in task.evidence],
-            ]
+            {
+                "name": task.aim.name,
+                "limit_ms": task.aim.limit_ms,
+                "mandatory": task.aim.mandatory,
+                "state": task.state.value,
+                "check": _said(task.check),
+                "evidence": [_said(part) for part in task.evidence],
+                "seen": task.sighting and task.sighting.said,
+            }
             for task in self.tasks
         ]
         return digest_of(canonical_json([self.contract, self.contract_version, self.world, tasks]))
 
-    def task(self, name: str) -> Task:
-        """The task of this name. Raises UnknownMission if there is none."""
-        for task in self.tasks:
-            if task.name == name:
-                return task
-        raise errors.UnknownMission(f"{self.name}: {name}")
+
+def work_of(mission: str, task: str) -> str:
+    """The work item of a task: its parts can be taken apart in one way only."""
+    return canonical_json([mission, task])
 
 
-# --- the conditions -----------------------------------------------------------------------------
-
-
-def goes_on(mission: Mission) -> None:
-    """Raises MissionEnded if it has ended."""
-    if mission.stage in ENDED:
-        raise errors.MissionEnded(mission.name, mission.stage.value)
-
-
-def same_moment(seen: Mission, now: Mission) -> None:
-    """Raises StaleView if world, contract or mission changed since the caller looked."""
-    for what in ("world", "contract_version", "revision"):
-        expected, found = getattr(seen, what), getattr(now, what)
-        if expected != found:
-            raise errors.StaleView(what, expected, found)
-
-
-def is_fresh(mission: Mission, task: Task, now_ms: int) -> None:
-    """Raises StaleObservation unless what was seen is of this world and contract, and not old."""
-    seen = task.sighting
-    if seen is None:
-        raise errors.StaleObservation(task.name, "nothing was seen for it yet")
-    if seen.world != mission.world:
-        raise errors.StaleObservation(task.name, "it was seen in an older generation of the world")
-    if seen.contract_version != mission.contract_version:
-        raise errors.StaleObservation(task.name, "it was seen under an older contract")
-    if not 0 <= now_ms - seen.observed_ms <= task.limit_ms:
-        raise errors.StaleObservation(task.name, "what was seen is older than its limit")
-
-
-def has_evidence(task: Task, checked_by: str, evidence: tuple[Evidence, ...]) -> None:
-    """Raises NoEvidence if a success would have no check, or no evidence."""
-    if not checked_by.strip():
-        raise errors.NoEvidence(task.name, "the reference of its check")
-    if not evidence:
-        raise errors.NoEvidence(task.name, "a reference to evidence")
-
-
-def is_verifying(mission: Mission) -> None:
-    """Raises NotVerifying unless the mission is being verified."""
-    if mission.stage is not Stage.VERIFYING:
-        raise errors.NotVerifying(mission.name, mission.stage.value)
-
-
-def is_passed(mission: Mission) -> Verification:
-    """The verifier's PASS. Raises NotPassed if there is none, or if the last word is another."""
-    said = mission.verification
-    if said is None:
-        raise errors.NotPassed(mission.name, "nobody verified it")
-    if not said.passed:
-        raise errors.NotPassed(mission.name, f"{said.verifier} did not pass it")
-    return said
-
-
-def is_about_this(mission: Mission, said: Verification) -> None:
-    """Raises OtherDigest if the PASS is about the mission as it no longer is."""
-    if said.digest != mission.digest:
-        raise errors.OtherDigest(said.digest, mission.digest)
-
-
-def is_done(mission: Mission) -> None:
-    """Raises TaskOpen if a mandatory task has not succeeded under the contract as it is."""
-    for task in mission.tasks:
-        done = task.state == SUCCEEDED and task.contract_version == mission.contract_version
-        if task.mandatory and not done:
-            state = task.state if task.state != SUCCEEDED else "done under an older contract"
-            raise errors.TaskOpen(task.name, state)
-
-
-def is_seen(mission: Mission, now_ms: int) -> None:
-    """Raises StaleObservation unless every mandatory task was seen in the world as it is."""
-    for task in mission.tasks:
-        if task.mandatory:
-            is_fresh(mission, task, now_ms)
-
-
-def completed_means_known(mission: Mission) -> None:
-    """completed-means-known: raises UnknownEffect over an operation whose outcome nobody knows."""
-    if mission.unresolved is not None:
-        raise errors.UnknownEffect(mission.unresolved)
-
-
-# --- the guard ----------------------------------------------------------------------------------
-
-
-def finalize(seen: Mission, now: Mission, now_ms: int) -> None:
-    """May this mission be called finished?
-
-    Raises MissionEnded, StaleView, NotVerifying, NotPassed, OtherDigest, TaskOpen,
-    StaleObservation or UnknownEffect, in this order, if one condition is missing.
-    """
-    goes_on(now)
-    same_moment(seen, now)
-    is_verifying(now)
-    is_about_this(now, is_passed(now))
-    is_done(now)
-    is_seen(now, now_ms)
-    completed_means_known(now)
+def _said(part: Reference | None) -> list[str] | None:
+    return None if part is None else [part.reference, part.digest]

@@ -1,4 +1,4 @@
-"""Refusals about missions: one for each condition that is missing."""
+"""Refusals of missions, one for each condition that is missing. Nothing was written or sent."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from .errors import ReconcileError
 
 
 class UnknownMission(ReconcileError):
-    """Raised if there is no such mission, or no such task in it."""
+    """Raised if no such mission, or no such task of it, was opened in this file."""
 
-    says = "no mission or task {name!r} in this ledger: check the name, or open it first"
+    says = "no mission or task {name!r} in this ledger: check its name, or open it first"
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -16,89 +16,159 @@ class UnknownMission(ReconcileError):
 
 
 class MissionTaken(ReconcileError):
-    """Raised if a mission of this name stands already, with another contract or other tasks."""
+    """Raised if a name stands already for something else."""
 
-    says = "mission {name!r} stands already with another {part}: look at it, or take another name"
+    says = "{name!r} stands already, with {differs}: look at it, or take another name"
 
-    def __init__(self, name: str, part: str) -> None:
-        super().__init__(name, part)
-        self.name, self.part = name, part
+    def __init__(self, name: str, differs: str) -> None:
+        super().__init__(name, differs)
+        self.name, self.differs = name, differs
+
+
+class NoMandatoryTask(ReconcileError):
+    """Raised if nothing would have to succeed for a mission to finish."""
+
+    says = "mission {mission!r} asks for nothing: name at least one task that must succeed"
+
+    def __init__(self, mission: str) -> None:
+        super().__init__(mission)
+        self.mission = mission
 
 
 class MissionEnded(ReconcileError):
-    """Raised if a mission has ended: nothing of it moves any more."""
+    """Raised if a mission finished or failed: both are final."""
 
-    says = "mission {name!r} is {state}, which is final: open another one"
+    says = "mission {mission!r} is {state}, which is final: open another one"
 
-    def __init__(self, name: str, state: str) -> None:
-        super().__init__(name, state)
-        self.name, self.state = name, state
+    def __init__(self, mission: str, state: str) -> None:
+        super().__init__(mission, state)
+        self.mission, self.state = mission, state
 
 
-class StaleView(ReconcileError):
-    """Raised if the caller looked at an older `what`: world, contract version or revision."""
+class NotRunning(ReconcileError):
+    """Raised if something would be worked on while a verifier looks."""
 
-    says = "this was decided at {what} {expected}, and it is {found} now: look again, then decide"
+    says = "mission {mission!r} is {state}: work goes on after a FAIL, or under a new contract"
 
-    def __init__(self, what: str, expected: int, found: int) -> None:
-        super().__init__(what, expected, found)
-        self.what, self.expected, self.found = what, expected, found
+    def __init__(self, mission: str, state: str) -> None:
+        super().__init__(mission, state)
+        self.mission, self.state = mission, state
+
+
+class NotVerifying(ReconcileError):
+    """Raised if a mission would be judged or finished while work goes on."""
+
+    says = "mission {mission!r} is {state}: only one under verification is judged or finished"
+
+    def __init__(self, mission: str, state: str) -> None:
+        super().__init__(mission, state)
+        self.mission, self.state = mission, state
+
+
+class StaleContract(ReconcileError):
+    """Raised if the contract was amended since the caller looked, or commanded an operation."""
+
+    says = "this is of contract version {expected}, and {found} holds: look, and command again"
+
+    def __init__(self, expected: int, found: int) -> None:
+        super().__init__(expected, found)
+        self.expected, self.found = expected, found
+
+
+class StaleWorld(ReconcileError):
+    """Raised if the world may have changed since the caller looked."""
+
+    says = "world {expected} was seen, and this is {found}: observe the tasks again"
+
+    def __init__(self, expected: int, found: int) -> None:
+        super().__init__(expected, found)
+        self.expected, self.found = expected, found
+
+
+class StaleRevision(ReconcileError):
+    """Raised if the mission moved since the caller looked, under the same contract and world."""
+
+    says = "revision {expected} was seen, and this is {found}: look at the mission again"
+
+    def __init__(self, expected: int, found: int) -> None:
+        super().__init__(expected, found)
+        self.expected, self.found = expected, found
 
 
 class StaleObservation(ReconcileError):
-    """Raised if what was seen for a task is no longer, or never was, of the world as it is."""
+    """Raised if what was last seen of a task says nothing of it as it is now."""
 
-    says = "task {task!r}: {why}; observe it again"
+    says = "task {task!r} needs to be observed again: {why}"
 
     def __init__(self, task: str, why: str) -> None:
         super().__init__(task, why)
         self.task, self.why = task, why
 
 
+class TaskEnded(ReconcileError):
+    """Raised if a task ended, under the contract of today, in another way."""
+
+    says = "task {task!r} has {state}: under this contract it stays so; amend the contract"
+
+    def __init__(self, task: str, state: str) -> None:
+        super().__init__(task, state)
+        self.task, self.state = task, state
+
+
+class NoCheck(ReconcileError):
+    """Raised if a task would succeed without a check."""
+
+    says = "task {task!r} does not succeed without a check: name the check that was made"
+
+    def __init__(self, task: str) -> None:
+        super().__init__(task)
+        self.task = task
+
+
 class NoEvidence(ReconcileError):
-    """Raised if a task is said to have succeeded without a check, or without evidence."""
+    """Raised if a task would succeed without evidence."""
 
-    says = "task {task!r} cannot succeed without {missing}"
+    says = "task {task!r} does not succeed on its own word: name at least one piece of evidence"
 
-    def __init__(self, task: str, missing: str) -> None:
-        super().__init__(task, missing)
-        self.task, self.missing = task, missing
+    def __init__(self, task: str) -> None:
+        super().__init__(task)
+        self.task = task
 
 
-class NotVerifying(ReconcileError):
-    """Raised if a mission is not being verified."""
+class OwnWork(ReconcileError):
+    """Raised if a verifier would judge its own success."""
 
-    says = "mission {name!r} is {state}: it is finished or judged only while it is verifying"
+    says = "{verifier!r} made task {task!r} succeed, and does not verify it: ask somebody else"
 
-    def __init__(self, name: str, state: str) -> None:
-        super().__init__(name, state)
-        self.name, self.state = name, state
+    def __init__(self, verifier: str, task: str) -> None:
+        super().__init__(verifier, task)
+        self.verifier, self.task = verifier, task
 
 
 class NotPassed(ReconcileError):
-    """Raised if no verifier passed a mission, or the last one did not."""
+    """Raised if a mission would finish without a verifier's PASS."""
 
-    says = "mission {name!r} has no verifier's PASS: {why}"
+    says = "mission {mission!r} has no PASS: {why}; have it judged as it stands"
 
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(name, why)
-        self.name, self.why = name, why
-
-
-class OtherDigest(ReconcileError):
-    """Raised if a verifier's word is about a mission as it no longer is."""
-
-    says = "the PASS is about {passed}, and the mission is {found} now: have it verified again"
-
-    def __init__(self, passed: str, found: str) -> None:
-        super().__init__(passed, found)
-        self.passed, self.found = passed, found
+    def __init__(self, mission: str, why: str) -> None:
+        super().__init__(mission, why)
+        self.mission, self.why = mission, why
 
 
-class TaskOpen(ReconcileError):
-    """Raised if a mandatory task has not succeeded under the contract as it is."""
+class HashMismatch(ReconcileError):
+    """Raised if a verifier judged something else than what stands now."""
 
-    says = "mandatory task {task!r} is {state}: a mission is finished only when all have succeeded"
+    says = "the verdict is about {expected}, and {found} stands now: have it judged again"
+
+    def __init__(self, expected: str, found: str) -> None:
+        super().__init__(expected, found)
+        self.expected, self.found = expected, found
+
+
+class TaskNotSucceeded(ReconcileError):
+    """Raised if a mission would finish without a task that must succeed."""
+
+    says = "task {task!r} must succeed and is {state}: the mission does not finish without it"
 
     def __init__(self, task: str, state: str) -> None:
         super().__init__(task, state)
@@ -106,10 +176,13 @@ class TaskOpen(ReconcileError):
 
 
 class UnknownEffect(ReconcileError):
-    """Raised if a mission would be finished over an effect whose outcome nobody knows."""
+    """Raised if a mission would finish over an effect of which nobody knows."""
 
-    says = "operation {operation_id} of this mission is unresolved: reconcile it, then finish"
+    says = (
+        "operation {operation_id} of task {task!r} is {state}: find out about it first; the "
+        "mission may fail meanwhile, and never finishes over an unknown"
+    )
 
-    def __init__(self, operation_id: str) -> None:
-        super().__init__(operation_id)
-        self.operation_id = operation_id
+    def __init__(self, task: str, operation_id: str, state: str) -> None:
+        super().__init__(task, operation_id, state)
+        self.task, self.operation_id, self.state = task, operation_id, state
