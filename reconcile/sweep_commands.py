@@ -29,10 +29,7 @@ def sweep(given: Namespace, busy_ms: int) -> str:
             _progress(total)
             if not done.claimed:
                 break
-        called = sum(
-            question.escalation is not None or sweep_report.overdue(question, ledger.now_ms())
-            for question in views.obligations(ledger, limit=_all(ledger))
-        )
+        called = views.count_called(ledger)
     _progress(None)
     return sweep_report.swept(total, called=called)
 
@@ -61,10 +58,6 @@ def _batch(text: str) -> int:
 def _sum(left: SweepSummary, right: SweepSummary) -> SweepSummary:
     names = SweepSummary.__dataclass_fields__
     return SweepSummary(**{name: getattr(left, name) + getattr(right, name) for name in names})
-
-
-def _all(ledger: Ledger) -> int:
-    return max(1, sum(views.count_by_state(ledger).values()))
 
 
 def _progress(total: SweepSummary | None) -> None:

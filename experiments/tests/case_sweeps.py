@@ -185,6 +185,14 @@ class Summaries(SweepCase):
         def overclaims(query: Query) -> Snapshot:
             return replace(self.plain.snapshot(query), closed=True)
 
+        def forged(field: str, value: object) -> Callable[[Query], Snapshot]:
+            def says(query: Query) -> Snapshot:
+                made = self.plain.snapshot(query)
+                object.__setattr__(made, field, value)  # past its constructor
+                return made
+
+            return says
+
         answers: tuple[Callable[[Query], Any], ...] = (
             raising(errors.NoReply("plain", "timed out")),
             raising(RuntimeError("conflict")),
@@ -194,6 +202,8 @@ class Summaries(SweepCase):
             lambda query: self.plain.snapshot(other),
             lambda query: replace(self.plain.snapshot(query), receiver="someone"),
             lambda query: UnavailableReceiver("plain").snapshot(query),
+            forged("closed", "yes"),
+            forged("effects", (7,)),
         )
         for number, says in enumerate(answers):
             with self.subTest(number):
@@ -266,6 +276,9 @@ class Summaries(SweepCase):
             pass
 
         disguised = Disguised(**{name: getattr(true, name) for name in Receipt.__slots__})
+        forged, without_effect = replace(true), replace(true)
+        object.__setattr__(forged, "status", "done")  # past its constructor
+        object.__setattr__(without_effect, "effect_id", None)
         answers: tuple[tuple[Callable[[Query], Any], str], ...] = (
             (raising(Mute()), "NoReply"),
             (raising(StopIteration()), "NoReply"),
@@ -276,6 +289,8 @@ class Summaries(SweepCase):
                 "StaleClaim",
             ),
             (lambda query: disguised, "NoReply"),
+            (lambda query: forged, "NoReply"),
+            (lambda query: without_effect, "NoReply"),
             (lambda query: {"status": "accepted"}, "NoReply"),
             (lambda query: replace(true, epoch=2), "receipt: accepted"),
             (lambda query: replace(true, receiver="someone"), "receipt: accepted"),
@@ -927,6 +942,9 @@ class BadRows(SweepCase):
                 f"UPDATE operation SET state = 'perhaps' WHERE number {newest}",
                 f"UPDATE operation SET payload = '{{' WHERE number {newest}",
                 f"UPDATE operation SET payload = x'00' WHERE number {newest}",
+                f"UPDATE operation SET subject = CAST(x'ff' AS TEXT) WHERE number {newest}",
+                f"UPDATE obligation SET deadline_ms = 'soon' WHERE operation {newest}",
+                f"UPDATE obligation SET fruitless = 'few' WHERE operation {newest}",
                 "UPDATE policy SET body = '{}x' WHERE number = (SELECT max(number) FROM policy)",
             ),
             start=2,
@@ -970,6 +988,22 @@ class BadRows(SweepCase):
             )
         self.assertEqual(self.sweep(self.account), summary(2, 1, 0, 1))
         self.assertEqual((self.state(bad), self.state(good)), (State.UNKNOWN, State.CONFIRMED))
+
+    def test_an_answer_that_is_refused_again_and_again_rests_and_calls_a_person(self) -> None:
+        """S4, S12: each time is one error and one visit; the eighth calls."""
+        self.unknown()
+        with closing(sqlite3.connect(self.scene.sender, isolation_level=None)) as other:
+            other.execute(
+                "CREATE TRIGGER not_this BEFORE INSERT ON decision "
+                "BEGIN SELECT RAISE(ABORT, 'not this'); END"
+            )
+        for number in range(1, sweeping.MOST_FRUITLESS + 1):
+            self.assertEqual(self.sweep(self.account), summary(1, 0, 0, 1))
+            self.assertEqual(self.sweep(self.account), summary(0, 0, 0, 0))
+            question = self.question()
+            self.assertEqual((question.visits, question.found), (number, "StorageFailed"))
+            self.assertEqual(question.escalation is not None, number == sweeping.MOST_FRUITLESS)
+            self.lab.pass_time(LONGEST_LEASE_MS)
 
     def test_a_row_that_is_nested_too_deeply_to_be_read_is_one_error(self) -> None:
         """S4: it raises no error of its own class out of the sweep."""
@@ -1028,6 +1062,20 @@ class FairOrder(SweepCase):
         self.assertEqual((visits[0], visits[1], visits[-1]), (0, 1, 1))
         self.sweep(self.account, batch=1)
         self.assertEqual(self.rows("SELECT DISTINCT visits FROM obligation"), [(1,)])
+
+    def test_what_a_slow_provider_left_unvisited_comes_before_what_was_visited(self) -> None:
+        """S11, S8: its calls took the whole lease; what it claimed keeps its place."""
+        operations = [self.unknown(f"o{n}", by=LosesRequest(self.account)) for n in (1, 2, 3)]
+        takes_ms = iter((1_000, 7_200_000))
+
+        def slowly(query: Query) -> Snapshot:
+            self.lab.pass_time(next(takes_ms))
+            return self.plain.snapshot(query)
+
+        self.assertEqual(self.sweep(Says(slowly), lease_ms=3_600_000), summary(2, 0, 2, 0))
+        self.assertEqual(self.sweep(self.account, batch=1), summary(1, 0, 1, 0))
+        visits = {question.key: question.visits for question in views.obligations(self.ledger)}
+        self.assertEqual([visits[made.operation_id] for made in operations], [1, 1, 1])
 
     def test_a_clock_that_jumped_ahead_hides_no_question_for_ever(self) -> None:
         """S11, S12: what is due later than any lease could make it is due."""

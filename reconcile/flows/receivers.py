@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..rules import checks
 from ..rules.errors import Malformed, NoReply, NotSent, ReconcileError
-from ..rules.evidence import Query, Receipt, Snapshot
+from ..rules.evidence import Query, Receipt, Snapshot, whole
 from ..rules.policy import EffectPolicy
 
 
@@ -104,10 +104,10 @@ class UnavailableReceiver:
 
 
 def answer_of(identity: str, ask: Callable[[], object], *wanted: type) -> Any:
-    """What an adapter answered, which is of one of the wanted types exactly.
+    """What an adapter answered, which is of one of the wanted types exactly, and whole.
 
-    Raises NoReply for whatever goes wrong in the adapter, and for an answer of another type; a
-    refusal of this library passes on.
+    Raises NoReply for whatever goes wrong in the adapter, and for an answer of another type or
+    one that its own constructor refuses; a refusal of this library passes on.
     """
     try:
         answer = ask()
@@ -118,7 +118,11 @@ def answer_of(identity: str, ask: Callable[[], object], *wanted: type) -> Any:
     if type(answer) not in wanted:
         names = " or ".join(kind.__name__ for kind in wanted)
         raise NoReply(identity, f"it returned a {type(answer).__name__}, not a {names}")
-    return answer
+    try:
+        return whole(answer)
+    except Exception as error:
+        why = f"it returned a {type(answer).__name__} that is none ({words_of(error)})"
+        raise NoReply(identity, why) from error
 
 
 def words_of(error: Exception) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..ledger import attempts, claims, decisions, operations
 from ..ledger.store import Ledger
@@ -11,8 +10,7 @@ from ..ledger.tx import Tx
 from ..rules import checks, contact, errors, sending
 from ..rules.actions import ToolResult, Transport, tool_result
 from ..rules.claim import Claim
-from ..rules.evidence import Query, Receipt
-from ..rules.identity import fields_of
+from ..rules.evidence import Query, Receipt, whole
 from ..rules.operation import Operation
 from ..rules.order import Lease
 from ..rules.receipts import Origin
@@ -147,8 +145,8 @@ def _whole(reply: object) -> Receipt | None:
     if type(reply) is not Receipt:
         return None
     try:
-        fields: dict[str, Any] = fields_of(reply)
-        return Receipt(**fields)
+        made: Receipt = whole(reply)
+        return made
     except Exception:  # an adapter made it past the constructor, or changed it since
         return None
 

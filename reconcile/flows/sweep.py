@@ -8,6 +8,8 @@ answer stays open and rests; after a deadline, or enough visits in vain, a perso
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ..ledger import attempts, claims, decisions, obligations, operations, work
@@ -89,16 +91,18 @@ def reconcile_once(
     except _FILE_FAILED:
         return SweepSummary(claimed=0, resolved=0, unknown=0, errors=1)
     resolved = unknown = failed = 0
-    for obligation, claim in held:
+    for at, (obligation, claim) in enumerate(held):
         if not is_live(claim, ledger.now_ms()):  # the calls before this one took the whole lease
-            continue
+            _give_back(ledger, held[at:])
+            break
         seen = ask(provider, obligation)
         try:
             done = finish(ledger, declared, (obligation, claim), seen, worker=worker)
         except errors.StaleClaim:
             continue
-        except Exception:  # of whatever class: one row that cannot be written stops no other
+        except Exception as error:  # of whatever class: one row stops no other
             failed += 1
+            _note(ledger, declared, (obligation, claim), error, worker=worker)
             continue
         if done:
             resolved += 1
@@ -226,6 +230,28 @@ def finish(
         _rest(tx, now, found)
         claims.end_at(tx, claim, tx.now_ms)
         return False
+
+
+def _note(
+    ledger: Ledger, declared: Declared | None, held: Held, error: Exception, *, worker: str
+) -> None:
+    """Count a visit whose answer could not be written, so that a person is called in time.
+
+    If this fails as well, the row returns with the end of its lease, and is an error again.
+    """
+    if not isinstance(error, errors.Busy):
+        with suppress(Exception):
+            finish(ledger, declared, held, Seen(failed=type(error).__name__), worker=worker)
+
+
+def _give_back(ledger: Ledger, unvisited: Sequence[Held]) -> None:
+    """Put what was claimed and not visited where it was in the queue: before all that was."""
+    with suppress(*_FILE_FAILED), ledger.transaction() as tx:
+        for obligation, claim in unvisited:
+            with suppress(errors.StaleClaim):
+                claims.assert_newest(tx, claim)
+                obligations.due_again(tx, obligation.operation.number, obligation.due_ms)
+                claims.end_at(tx, claim, tx.now_ms)
 
 
 def _write(

@@ -186,6 +186,18 @@ def open_numbers(tx: Tx, *, limit: int) -> list[int]:
     return [number for (number,) in rows]
 
 
+def count_called(tx: Tx) -> int:
+    """How many open questions have an unanswered call, or a deadline that has passed."""
+    return int(
+        tx.execute(
+            "SELECT count(*) FROM obligation q WHERE q.ended_ms IS NULL AND (q.deadline_ms <= ? "
+            "OR EXISTS (SELECT 1 FROM escalation e WHERE e.operation = q.operation "
+            "AND e.generation = q.generation AND e.repaired_ms IS NULL))",
+            (tx.now_ms,),
+        ).fetchone()[0]
+    )
+
+
 _OWN = (
     *("generation", "attempt", "opened_ms", "deadline_ms", "due_ms", "visits", "fruitless"),
     *("found", "repairs"),

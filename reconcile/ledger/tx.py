@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from ..rules import errors, sweep_errors
 from ..rules.policy import EffectPolicy
 
+_NO_TEXT = "Could not decode to UTF-8"  # an OperationalError, which has no code on 3.10
+
 
 class Tx:
     """An open transaction: the only thing that executes SQL. Time stands still inside it."""
@@ -39,8 +41,8 @@ class Tx:
     def part(self) -> Iterator[None]:
         """A part that is undone alone if it fails, so that one bad row does not stop the others.
 
-        Raises RowRefused if a constraint or a trigger refused a row. Whatever else SQLite raises
-        is about the file, and ends the whole transaction.
+        Raises RowRefused if a constraint or a trigger refused a row, or if its text is none.
+        Whatever else SQLite raises is about the file, and ends the whole transaction.
         """
         self.execute("SAVEPOINT part")
         try:
@@ -49,7 +51,7 @@ class Tx:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO part")
                 self._connection.execute("RELEASE part")
-            if isinstance(error, sqlite3.IntegrityError):
+            if isinstance(error, sqlite3.IntegrityError) or _NO_TEXT in str(error):
                 raise sweep_errors.RowRefused(str(error)) from error
             raise
         self.execute("RELEASE part")

@@ -48,6 +48,12 @@ def obligations(ledger: Ledger, *, limit: int = 100) -> list[Obligation]:
         return questions.all_open(tx, limit=limit)
 
 
+def count_called(ledger: Ledger) -> int:
+    """About how many open questions a person is called, or is to be: their deadline passed."""
+    with ledger.reading() as tx:
+        return questions.count_called(tx)
+
+
 def count_by_state(ledger: Ledger) -> dict[str, int]:
     """How many operations stand in each state; a state that none is in is left out."""
     with ledger.reading() as tx:

@@ -159,6 +159,19 @@ class Receipt:
         return canonical_json(fields_of(self))
 
 
+def whole(value: Any) -> Any:
+    """An equal value, made anew by its constructor, as are the values inside it.
+
+    An adapter can make one past its constructor, or change it since. Raises whatever the
+    constructor raises.
+    """
+    if type(value) is tuple:
+        return tuple(whole(part) for part in value)
+    if isinstance(value, (Query, Effect, Snapshot, Receipt)):
+        return type(value)(**{name: whole(part) for name, part in fields_of(value).items()})
+    return value
+
+
 _EFFECT = frozenset(Effect.__dataclass_fields__)
 _RECEIPT = frozenset(Receipt.__dataclass_fields__)
 _SNAPSHOT = frozenset({"operation_id", "effects", *FLAGS, "receiver", "epoch"})

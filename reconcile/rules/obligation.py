@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from . import checks
 from .claim import Claim
 from .operation import Operation, Scope
 from .policy import EffectPolicy
@@ -23,7 +24,10 @@ class Escalation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obligation:
-    """One open question at one moment. Times are UTC milliseconds."""
+    """One open question at one moment. Times are UTC milliseconds.
+
+    Raises Malformed if a number is none: a row was written past the library.
+    """
 
     operation: Operation
     generation: int  # the how-many-th announcement after a proof that nothing was sent
@@ -38,6 +42,12 @@ class Obligation:
     claim: Claim | None  # the newest, live or not; None: nobody ever claimed it
     escalation: Escalation | None  # None: no person is called just now
     reference: str | None  # the receiver's own id of the effect, where anything names it
+
+    def __post_init__(self) -> None:
+        for name in ("generation", "attempt", "opened_ms", "due_ms", "visits", "fruitless"):
+            checks.whole(f"obligation.{name}", getattr(self, name), least=0)
+        if self.deadline_ms is not None:
+            checks.whole("obligation.deadline_ms", self.deadline_ms, least=0)
 
     @property
     def effect_type(self) -> str:
