@@ -801,6 +801,7 @@ CLAIMS: tuple[Claim, ...] = (
         tests=(
             "case_sweeps.Summaries.test_a_listing_that_fails_is_one_error_and_nobody_was_asked",
         ),
+        fault="a failed listing passes on",
     ),
     Claim(
         "S4",
@@ -811,8 +812,11 @@ CLAIMS: tuple[Claim, ...] = (
             "case_sweeps.BadRows.test_a_row_that_the_file_refuses_is_one_error_and_stops_no_other",
             "case_sweeps.BadRows."
             "test_an_answer_that_cannot_be_written_is_one_error_and_stops_no_other",
+            "case_sweeps.BadRows."
+            "test_an_answer_that_is_refused_again_and_again_rests_and_calls_a_person",
             "case_sweeps.Claims.test_a_lost_race_counts_nowhere",
         ),
+        fault="one bad row ends the sweep",
     ),
     Claim(
         "S5",
@@ -820,12 +824,14 @@ CLAIMS: tuple[Claim, ...] = (
         "honest stub.",
         tests=(
             "case_sweeps.Summaries.test_whatever_a_provider_does_its_question_stays_open",
+            "case_sweeps.Summaries.test_no_kind_of_exception_or_disguised_answer_is_evidence",
             "case_sweeps.Summaries."
             "test_the_stub_leaves_the_review_machine_open_and_a_receipt_answers_it",
             "case_sweeps.Decisions.test_a_receiver_that_contradicts_itself_answers_nothing",
             "case_chapters.Sweep.test_the_stub_keeps_everything_and_a_provider_resolves",
         ),
         results=("e12_sweep.no evidence",),
+        fault="an answer of any type counts",
     ),
     Claim(
         "S6",
@@ -895,6 +901,8 @@ CLAIMS: tuple[Claim, ...] = (
         tests=(
             "case_sweeps.FairOrder.test_hopeless_rows_do_not_block_and_new_rows_do_not_starve",
             "case_sweeps.FairOrder.test_each_of_501_is_visited_once_before_any_is_visited_twice",
+            "case_sweeps.FairOrder."
+            "test_what_a_slow_provider_left_unvisited_comes_before_what_was_visited",
             "case_sweeps.Flatness.test_a_sweep_takes_the_same_steps_whatever_stands_beside_it",
             "case_chapters.Sweep.test_the_third_question_is_visited_by_the_second_sweep",
         ),
@@ -1024,12 +1032,16 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "A12",
-        "Every unresolved state has an action that resolves or calls a person: nothing wedges.",
+        "Every unresolved state has an action that resolves or calls a person: nothing wedges, "
+        "and one unknown blocks no unrelated operation.",
         tests=(
             "case_moves.WhatIsAllowedNow.test_nothing_wedges",
             "case_sweeps.Decisions.test_what_evidence_may_not_end_rests_like_everything_else",
             "case_sweeps.Decisions.test_a_receiver_that_contradicts_itself_answers_nothing",
+            "case_orders.NoNewWhileUnknown."
+            "test_another_subject_kind_target_or_scope_is_not_in_its_way",
         ),
+        fault="an unresolved state has no action",
     ),
     Claim(
         "V6",

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from reconcile.flows import http_receiver, recovery, sender
+from reconcile.flows import http_receiver, recovery, sender, sweep
 from reconcile.ledger import catalogue, decisions, obligations, schema, store
 from reconcile.ledger.tx import Tx
 from reconcile.rules import (
+    actions,
     admission,
     bindings,
     claim,
@@ -195,6 +196,10 @@ REMOVALS: dict[str, Removal] = {
     "a delivery is known by nothing": both(
         removing(catalogue, "delivered", _nothing), removing(schema, "seal", _nothing)
     ),
+    "a failed listing passes on": removing(sweep, "_FILE_FAILED", ()),
+    "one bad row ends the sweep": removing(sweep, "_BAD_ROW", ()),
+    "an answer of any type counts": removing(sweep, "answer_of", lambda _, ask, *__: ask()),
+    "an unresolved state has no action": removing(actions, "UNRESOLVED", frozenset()),
     "an answered question stays open": removing(obligations, "end", _nothing),
     "a sweep decides nothing": removing(sweeping, "may_decide", lambda *_: False),
     "a sweep decides everything": removing(sweeping, "may_decide", lambda *_: True),

@@ -548,6 +548,8 @@ class TasksAndWhatTheyShow(MissionCase):
             ({"check": None, "evidence": ()}, mission_errors.NoCheck),
             ({"check": "panel test"}, errors.Malformed),
             ({"evidence": ("photograph",)}, errors.Malformed),
+            ({"evidence": None}, errors.Malformed),
+            ({"evidence": "photograph"}, errors.Malformed),
         ):
             with self.subTest(given):
                 self.writes_nothing(kind, partial(self.errand.succeed, claim, **given))

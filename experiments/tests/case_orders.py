@@ -250,7 +250,7 @@ class NoNewWhileUnknown(ShopCase):
         self.assertIs(late.state, State.CONFIRMED)
 
     def test_another_subject_kind_target_or_scope_is_not_in_its_way(self) -> None:
-        """O4: what is not equivalent goes on."""
+        """O4, A12: what is not equivalent goes on."""
         one = self.shop
         one.unknown(2)
         one.price("SKU-LEMON")

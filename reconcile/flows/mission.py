@@ -172,9 +172,8 @@ def _withdraw(tx: Tx, mission: Mission, by: str, reason: str) -> None:
 
 def _terms(contract: dict[str, object], aims: Sequence[Aim], by: str) -> Terms:
     checks.instance("contract", contract, dict)
-    for aim in aims:
-        checks.instance("aim", aim, Aim)
-    return Terms(contract=payload_text(contract), aims=tuple(aims), set_by=by)
+    wanted = checks.several("aims", aims, Aim)
+    return Terms(contract=payload_text(contract), aims=wanted, set_by=by)
 
 
 def _named(ledger: object, **words: object) -> None:

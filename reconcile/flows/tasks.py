@@ -146,9 +146,9 @@ def succeed(
     or Malformed.
     """
     _checked(ledger, seen, claim=claim)
-    shown = tuple(evidence)
-    for part in shown if check is None else (check, *shown):
-        checks.instance("reference", part, Reference)
+    shown = checks.several("evidence", evidence, Reference)
+    if check is not None:
+        checks.instance("check", check, Reference)
     with ledger.transaction() as tx:
         now, this, owner = _held(tx, claim)
         ended = (this.state, this.ended_by, this.check, this.evidence)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from .errors import Malformed
+
+T = TypeVar("T")
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
@@ -50,3 +54,12 @@ def instance(place: str, value: object, wanted: type) -> None:
     """Raises Malformed if the value is no instance of the type."""
     if not isinstance(value, wanted):
         raise Malformed(place, f"needs a {wanted.__name__}, not {type(value).__name__}")
+
+
+def several(place: str, value: object, wanted: type[T]) -> tuple[T, ...]:
+    """A list or tuple of instances, as a tuple. Raises Malformed if it is anything else."""
+    if not isinstance(value, (list, tuple)):
+        raise Malformed(place, f"needs a list, not {type(value).__name__}")
+    for at, part in enumerate(value):
+        instance(f"{place}[{at}]", part, wanted)
+    return tuple(value)
