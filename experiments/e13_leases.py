@@ -36,9 +36,11 @@ Read
 
 Break it
     Two unsafe twins. No lease holder, so it failed: `twin.no lease holder, so it failed.state` =
-    "not_applied" over `twin.no lease holder, so it failed.effects` = 1. Ownership by name: the
-    stalled worker's verdict is let in, and the file holds
-    `twin.ownership by worker name.final verdicts` = 2 of one question.
+    "not_applied" over `twin.no lease holder, so it failed.effects` = 1. Ownership by name: a
+    replacement of the same name answered, and the stalled worker, which comes back with a verdict
+    of its own, is let in, since `twin.ownership by worker name.the claim is of` = "worker 1". So
+    the file holds `twin.ownership by worker name.final verdicts` = ["confirmed", "not_applied"] of
+    one question.
 
 What this does not show
     One source of this field resolves toward failed where a lease has no holder. This library
@@ -65,6 +67,7 @@ from .e12_sweep import account, started
 from .harness import oracle, unsafe, worker
 from .harness.lab import Lab
 from .harness.lossy import LosesReceipt
+from .harness.processes import Child
 from .harness.scene import Scene
 
 QUESTIONS = 20
@@ -147,14 +150,20 @@ def killed(lab: Lab, scene: Scene) -> dict[str, Any]:
     }
 
 
-def stalled(lab: Lab, scene: Scene) -> dict[str, Any]:
-    """A worker holds the receipt in its hands while its lease ends and its replacement looks."""
-    unknown(scene)
-    its = plan(scene, hold=True)
+def hold(lab: Lab, its: dict[str, Any]) -> Child:
+    """A worker of this plan, begun, with an answer in its hands."""
     zombie = worker.start(its)
     lab.children.append(zombie)
     held = zombie.hear()
     assert held == {"holding": True}, held
+    return zombie
+
+
+def stalled(lab: Lab, scene: Scene) -> dict[str, Any]:
+    """A worker holds the receipt in its hands while its lease ends and its replacement looks."""
+    unknown(scene)
+    its = plan(scene, hold=True)
+    zombie = hold(lab, its)
     if not lab.neutral:
         lab.pass_time(worker.LEASE_MS)
         stub = {"kind": "stub", "identity": "plain"}
@@ -206,20 +215,29 @@ def no_holder(lab: Lab) -> dict[str, Any]:
 
 
 def by_name(lab: Lab) -> dict[str, Any]:
-    """The unsafe twin: a replacement confirmed; the verdict of the stalled worker, that there is
-    nothing, is let in all the same, since the name on the claim is its own.
+    """The unsafe twin: a replacement of the same name answered, and the stalled worker is let in
+    as well, since the name on the claim is its own.
     """
     scene = lab.scene("ownership by name", unsafe=True)
     unknown(scene)
-    worker.live(plan(scene))
-    identity = next(iter(oracle.states(scene.sender)))
+    its = plan(scene, hold=True)
+    zombie = hold(lab, its)
     if not lab.neutral:
+        lab.pass_time(worker.LEASE_MS)
+        worker.live(plan(scene))
+    zombie.say(worker.PERMIT)
+    worker.told_by(zombie, its)
+    ((owner, identity),) = oracle.rows(
+        scene.sender, "SELECT owner, operation_id FROM claim, operation"
+    )
+    if owner == its["worker"] and not lab.neutral:
         unsafe.append_decision(
-            scene.sender, identity, target="not_applied", version=4, actor="sweep by worker 1"
+            scene.sender, identity, target="not_applied", version=4, actor=f"sweep by {owner}"
         )
-    final = "SELECT count(*) FROM decision WHERE target IN ('confirmed', 'not_applied')"
+    final = "SELECT target FROM decision WHERE target IN ('confirmed', 'not_applied')"
     return {
-        "final verdicts": oracle.rows(scene.sender, final)[0][0],
+        "the claim is of": owner,
+        "final verdicts": [target for (target,) in oracle.rows(scene.sender, final)],
         "oracle": scene.findings(),
     }
 

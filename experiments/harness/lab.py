@@ -46,6 +46,11 @@ class Lab:
         assert ms >= 0
         self._later_ms += ms
 
+    def step_back(self, ms: int) -> None:
+        """Set the clock back, as a host's clock may be."""
+        assert ms >= 0
+        self._later_ms -= ms
+
     def fault(self, point: str) -> str | None:
         """The crash point that a chapter is about; None in a neutral lab."""
         return None if self.neutral else point

@@ -722,7 +722,7 @@ class Claims(SweepCase):
         self.lab.pass_time(101)
         second = self.claim()
         before = oracle.dump(self.scene.sender)
-        self.lab._later_ms -= 90  # the first lease looks live again
+        self.lab.step_back(90)  # the first lease looks live again
         for write in (
             lambda: self.finish(first, seen),
             lambda: work.extend(self.ledger, first[1]),
@@ -1082,7 +1082,7 @@ class FairOrder(SweepCase):
         self.unknown()
         self.lab.pass_time(YEAR_MS)
         self.sweep()
-        self.lab._later_ms -= YEAR_MS
+        self.lab.step_back(YEAR_MS)
         self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
 
     def test_workers_of_other_scopes_and_receivers_never_meet(self) -> None:
