@@ -77,6 +77,7 @@ from reconcile import (
     reconcile_once,
 )
 from reconcile.flows import sweep
+from reconcile.flows.answers import Answer
 from reconcile.ledger import copies, views
 from reconcile.rules.operation import Scope
 
@@ -258,7 +259,7 @@ def stale_lease(life: Life) -> dict[str, Any]:
     life.lives("sweep", at="COMMIT#1", how="exit_after", worker="worker 1")
     with life.scene.ledger() as ledger:
         old = [
-            refusal(sweep.finish, ledger, None, (found, found.claim), sweep.Seen(), worker="w")
+            refusal(sweep.finish, ledger, None, (found, found.claim), Answer(), worker="w")
             for found in held
         ]
     life.leases_end()

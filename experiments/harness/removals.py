@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from reconcile.flows import http_receiver, recovery, sender, sweep
+from reconcile.flows import answers, http_receiver, recovery, sender, sweep
 from reconcile.ledger import catalogue, decisions, obligations, schema, store
 from reconcile.ledger.tx import Tx
 from reconcile.rules import (
@@ -198,7 +198,7 @@ REMOVALS: dict[str, Removal] = {
     ),
     "a failed listing passes on": removing(sweep, "_FILE_FAILED", ()),
     "one bad row ends the sweep": removing(sweep, "_BAD_ROW", ()),
-    "an answer of any type counts": removing(sweep, "answer_of", lambda _, ask, *__: ask()),
+    "an answer of any type counts": removing(answers, "answer_of", lambda _, ask, *__: ask()),
     "an unresolved state has no action": removing(actions, "UNRESOLVED", frozenset()),
     "an answered question stays open": removing(obligations, "end", _nothing),
     "a sweep decides nothing": removing(sweeping, "may_decide", lambda *_: False),

@@ -43,7 +43,8 @@ from reconcile import (
     reconcile_once,
     resend,
 )
-from reconcile.flows import shop, sweep, work
+from reconcile.flows import answers, shop, sweep, work
+from reconcile.flows.answers import Answer
 from reconcile.flows.receivers import check_receiver
 from reconcile.ledger import copies, views
 from reconcile.rules import errors, sweep_errors, sweeping
@@ -710,7 +711,7 @@ class Claims(SweepCase):
         (held,), _ = sweep.claim_due(self.ledger, None, worker=name, scope=HERE, lease_ms=lease_ms)
         return held
 
-    def finish(self, held: sweep.Held, seen: sweep.Seen) -> bool:
+    def finish(self, held: sweep.Held, seen: Answer) -> bool:
         declared = check_receiver(self.account)
         return sweep.finish(self.ledger, declared, held, seen, worker="host-1")
 
@@ -718,7 +719,7 @@ class Claims(SweepCase):
         """S7, C02: the same name claimed again; the clock steps back; the newest token lands."""
         self.unknown()
         first = self.claim()
-        seen = sweep.ask(self.account, first[0])
+        seen = answers.ask(self.account, first[0].operation)
         self.lab.pass_time(101)
         second = self.claim()
         before = oracle.dump(self.scene.sender)
@@ -740,7 +741,7 @@ class Claims(SweepCase):
         for _ in range(3):
             held.append(self.claim(lease_ms=60))
             self.lab.pass_time(60)
-        seen = sweep.ask(self.account, held[0][0])
+        seen = answers.ask(self.account, held[0][0].operation)
         landed = []
         for one in held:
             self.lab.pass_time(60)
@@ -768,7 +769,7 @@ class Claims(SweepCase):
         inquire(self.ledger, machine.operation_id, self.account)
         before = oracle.dump(self.scene.sender)
         absent = replace(self.plain.snapshot(machine.query, close=True), effects=())
-        for seen in (sweep.Seen(), sweep.Seen(snapshot=absent)):
+        for seen in (Answer(), Answer(snapshot=absent)):
             with self.assertRaises(errors.StaleClaim):
                 self.finish(held, seen)
         self.assertEqual(oracle.dump(self.scene.sender), before)
@@ -789,7 +790,7 @@ class Claims(SweepCase):
         """S6, O9: a sweep's lookup in vain speaks of the sendings before it alone."""
         machine = self.unknown(by=LosesRequest(self.account))
         held = self.claim(lease_ms=worker.LEASE_MS)
-        seen = sweep.ask(self.account, held[0])
+        seen = answers.ask(self.account, held[0].operation)
         inquire(self.ledger, machine.operation_id, self.account)
         again: Any = LosesRequest(self.account)
         again.limit_s = 1.0
@@ -801,7 +802,7 @@ class Claims(SweepCase):
         """S9: a newer generation stales the older, and they are never merged."""
         machine = self.unknown()
         held = self.claim(lease_ms=worker.LEASE_MS)
-        seen = sweep.ask(self.account, held[0])
+        seen = answers.ask(self.account, held[0].operation)
         again = sweep.hand_back(
             self.ledger, machine.operation_id, actor="ada", reason="the adapter was mended"
         )
@@ -833,7 +834,7 @@ class Claims(SweepCase):
         """S4, C07: another heard that it is pending; the older reading writes nothing over it."""
         machine = self.unknown()
         held = self.claim(lease_ms=worker.LEASE_MS)
-        seen = sweep.ask(self.account, held[0])
+        seen = answers.ask(self.account, held[0].operation)
         true = seen.receipt
         assert true is not None
         pending = replace(true, status="pending", effect_id=None)
@@ -852,7 +853,7 @@ class Claims(SweepCase):
         self.unknown()
         taken = copies.backup(self.ledger, self.scene.sender.with_name("backup.db"))
         held = self.claim(lease_ms=worker.LEASE_MS)
-        seen = sweep.ask(self.account, held[0])
+        seen = answers.ask(self.account, held[0].operation)
         declared = check_receiver(self.account)
         with (
             Ledger(taken, clock=self.lab.clock) as old,
@@ -864,7 +865,7 @@ class Claims(SweepCase):
         """S7: its token is the newest there, and is of another life of the store."""
         self.unknown()
         held = self.claim(lease_ms=worker.LEASE_MS)
-        seen = sweep.ask(self.account, held[0])
+        seen = answers.ask(self.account, held[0].operation)
         taken = copies.backup(self.ledger, self.scene.sender.with_name("backup.db"))
         restored = copies.restore(taken, self.scene.sender.with_name("restored.db"))
         before = oracle.dump(restored)
@@ -908,7 +909,7 @@ class Claims(SweepCase):
         self.assertEqual([one.generation for one, _ in held], [1])
         dispatch(self.ledger, machine.operation_id, LosesReceipt(self.account))
         before = oracle.dump(self.scene.sender)
-        seen = sweep.ask(self.account, held[0][0])
+        seen = answers.ask(self.account, held[0][0].operation)
         with self.assertRaises(errors.StaleClaim):
             self.finish(held[0], seen)
         self.assertEqual(oracle.dump(self.scene.sender), before)

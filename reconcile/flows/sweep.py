@@ -12,22 +12,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ..ledger import attempts, claims, decisions, obligations, operations, work
-from ..ledger.decisions import Decision
+from ..ledger import claims, obligations, operations, work
 from ..ledger.store import Ledger
 from ..ledger.tx import Tx
 from ..rules import checks, contact, errors, sweep_errors, sweeping
 from ..rules.claim import LONGEST_LEASE_MS, Claim, is_live
-from ..rules.evidence import Receipt, Snapshot
 from ..rules.obligation import Obligation
-from ..rules.operation import Operation, Scope
+from ..rules.operation import Scope
 from ..rules.policy import EffectPolicy
-from ..rules.receipts import Origin
 from ..rules.states import FINAL
-from ..rules.verdicts import classify
+from . import answers
+from .answers import Answer
 from .preparation import scope_of
-from .receipts import settle
-from .receivers import Declared, Receiver, UnavailableReceiver, answer_of, check_receiver
+from .receivers import Declared, Receiver, check_receiver
 
 LARGEST_BATCH = 1000
 _BAD_ROW = (
@@ -49,16 +46,6 @@ class SweepSummary:
     resolved: int
     unknown: int
     errors: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What a provider said about one question, not yet written."""
-
-    asked: bool = False  # its stored receipt was asked for
-    receipt: Receipt | None = None
-    snapshot: Snapshot | None = None
-    failed: str | None = None  # None: nothing went wrong; else what did, in a word
 
 
 Held = tuple[Obligation, Claim]
@@ -95,9 +82,9 @@ def reconcile_once(
         if not is_live(claim, ledger.now_ms()):  # the calls before this one took the whole lease
             _give_back(ledger, held[at:])
             break
-        seen = ask(provider, obligation)
+        answer = answers.ask(provider, obligation.operation)
         try:
-            done = finish(ledger, declared, (obligation, claim), seen, worker=worker)
+            done = finish(ledger, declared, (obligation, claim), answer, worker=worker)
         except errors.StaleClaim:
             continue
         except Exception as error:  # of whatever class: one row stops no other
@@ -176,40 +163,13 @@ def _set_aside(tx: Tx, number: int) -> None:
         return  # the file lets nothing be done about it
 
 
-# --- observe ------------------------------------------------------------------------------------
-
-
-def ask(provider: Receiver | None, obligation: Obligation) -> Seen:
-    """Ask about the question's one key, where its policy says that it is answered. Closes nothing.
-
-    Whatever goes wrong in the provider is an answer that says nothing; an interrupt passes on.
-    """
-    query, sources = obligation.operation.query, obligation.sources
-    if provider is None:
-        provider = UnavailableReceiver(query.target, epoch=query.epoch)
-    asked = False
-    try:
-        lookup = getattr(provider, "lookup", None)
-        if "lookup" in sources and callable(lookup):
-            found = answer_of(query.target, lambda: lookup(query), Receipt, type(None))
-            asked = True
-            if found is not None:
-                return Seen(asked=True, receipt=found)
-        if "snapshot" in sources or not asked:
-            read = answer_of(query.target, lambda: provider.snapshot(query), Snapshot)
-            return Seen(asked=asked, snapshot=read)
-    except Exception as error:  # of whatever class: a property of an adapter may raise, too
-        return Seen(asked=asked, failed=type(error).__name__)
-    return Seen(asked=True)
-
-
-# --- resolve ------------------------------------------------------------------------------------
+# --- write ------------------------------------------------------------------------------------
 
 
 def finish(
-    ledger: Ledger, declared: Declared | None, held: Held, seen: Seen, *, worker: str
+    ledger: Ledger, declared: Declared | None, held: Held, answer: Answer, *, worker: str
 ) -> bool:
-    """Write what was seen, in one commit under the claim; whether that answered the question.
+    """Write an answer, in one commit under the claim; whether it ended the question.
 
     Raises StaleClaim, with nothing written, if another claim came after this one, or if the
     question was answered, asked anew or handed back meanwhile, or its operation moved.
@@ -223,8 +183,10 @@ def finish(
         sweeping.newer_generation_stales(claimed, now)
         assert now is not None
         contact.restored_starts_paused(now.operation)
-        seen_after = claimed.operation.attempts  # a sending since then was not asked about
-        done, found = _write(tx, now.operation, present, seen, actor, seen_after)
+        asked_after = claimed.operation.attempts  # a sending since then was not asked about
+        done, found = answers.write(
+            tx, now.operation, present, answer, actor=actor, attempts=asked_after
+        )
         if done is not None and done.state in FINAL:
             return True
         _rest(tx, now, found)
@@ -241,7 +203,7 @@ def _note(
     """
     if not isinstance(error, errors.Busy):
         with suppress(Exception):
-            finish(ledger, declared, held, Seen(failed=type(error).__name__), worker=worker)
+            finish(ledger, declared, held, Answer(failed=type(error).__name__), worker=worker)
 
 
 def _give_back(ledger: Ledger, unvisited: Sequence[Held]) -> None:
@@ -252,36 +214,6 @@ def _give_back(ledger: Ledger, unvisited: Sequence[Held]) -> None:
                 claims.assert_newest(tx, claim)
                 obligations.due_again(tx, obligation.operation.number, obligation.due_ms)
                 claims.end_at(tx, claim, tx.now_ms)
-
-
-def _write(
-    tx: Tx,
-    operation: Operation,
-    present: EffectPolicy,
-    seen: Seen,
-    actor: str,
-    seen_after: int,
-) -> tuple[Decision | None, str]:
-    """Keep the evidence, and decide by it where the policies let a sweep do that."""
-    if seen.asked:
-        attempts.asked(tx, operation, attempts=seen_after, found=seen.receipt is not None)
-    if seen.receipt is not None:
-        found = f"{sweeping.RECEIPT}: {seen.receipt.status}"
-        if sweeping.may_decide(operation, present, sweeping.RECEIPT):
-            return settle(tx, operation, seen.receipt, Origin.LOOKUP, actor=actor), found
-        attempts.keep(tx, operation, seen.receipt, Origin.LOOKUP)
-        return None, found
-    if seen.snapshot is None:
-        return None, seen.failed or "no stored receipt"
-    try:
-        move = sweeping.decide(operation, present, seen.snapshot, actor=actor)
-    except (errors.WrongQuestion, errors.Overclaimed) as refusal:
-        return None, type(refusal).__name__
-    verdict = classify(seen.snapshot)
-    if move is not None:
-        return decisions.record(tx, move), verdict.value
-    decisions.observe(tx, operation, seen.snapshot, verdict)
-    return None, verdict.value
 
 
 def _rest(tx: Tx, obligation: Obligation, found: str) -> None:
