@@ -76,7 +76,7 @@ MAY_CHANGE = {
     "approver": {"listed", "changed_ms"},
     "approval": {"revoked_by", "reason", "revoked_ms"},
     "mission": {
-        *("contract_version", "world", "revision", "state"),
+        *("contract_version", "world", "counts_from_ms", "revision", "state"),
         *("ended_by", "reason", "ended_ms"),
     },
 }
@@ -1572,13 +1572,20 @@ def _in(name: str, table: str, values: str) -> str:
 
 def _opens(state: str = "'running'", counts: str = "1, 1, 1", ended: str = "NULL") -> str:
     by = "NULL" if ended == "NULL" else "'eve'"
-    return f"INSERT INTO mission VALUES (100, 'x', 0, {counts}, {state}, {by}, NULL, {ended})"
+    version, world, revision = counts.split(", ")
+    moves = f"{version}, {world}, 0, {revision}"
+    return f"INSERT INTO mission VALUES (100, 'x', 0, {moves}, {state}, {by}, NULL, {ended})"
 
 
 _ENDED = ("ended_by", "ended_ms", "reason")
-_SEES = "t.number, {seen}, {version}, {world}, 'r', 'd', 'eve', 0"
+_WORD = "m.number, {}, 'eve', {}, 'h', {}, 0"
+_AGAIN = _mission("ripe", "state = 'verifying'")
+_SEES = "t.number, {seen}, {version}, {world}, 'r', 'd', 'eve', {at}"
 _NEXT = "1 + (SELECT count(*) FROM sighting WHERE task = t.number)"
-_NOW = {"seen": _NEXT, "version": "m.contract_version", "world": "m.world"}
+_NOW = {
+    **{"seen": _NEXT, "version": "m.contract_version", "world": "m.world"},
+    **{"at": "m.counts_from_ms"},
+}
 _GIVES_UP = "t.number, {version}, 'failed', NULL, NULL, 'why', 'eve', 0"
 _TODAY = _GIVES_UP.format(version="m.contract_version")
 _STRAY = (
@@ -1841,14 +1848,19 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "mission_finishes_when_verified": (
         (_mission("ripe", "state = 'running'"), _finishes("ripe")),
-        (_in("ripe", "verification", "m.number, 2, 'eve', 0, 'h', 0"), _finishes("ripe")),
+        (_in("ripe", "verification", _WORD.format(2, 0, "m.revision")), _finishes("ripe")),
+        (_in("ripe", "verification", _WORD.format(2, 1, "m.revision")), _AGAIN, _finishes("ripe")),
         (_finishes("ripe", "world = world + 1"),),
         (_PAUSES, _finishes("ripe")),
     ),
     "mission_finishes_on_what_was_seen": (
         (_finishes("ripe", at_ms=1),),
         (_finishes("ripe", at_ms=BIRTH_MS + 2 * LIMIT_MS),),
-        (_mission("ripe", "world = world + 1"), _finishes("ripe")),
+        (
+            _mission("ripe", "world = world + 1"),
+            _in("ripe", "verification", _WORD.format(2, 1, "m.revision")),
+            _finishes("ripe"),
+        ),
     ),
     "mission_finishes_with_its_tasks": ((_finishes("lacking"),),),
     "mission_finishes_over_no_unknown": ((_finishes("stuck"),),),
@@ -1869,6 +1881,7 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
         (_in("going", "sighting", _SEES.format(**{**_NOW, "seen": f"1 + {_NEXT}"})),),
         (_in("going", "sighting", _SEES.format(**{**_NOW, "version": "1"})),),
         (_in("ripe", "sighting", _SEES.format(**{**_NOW, "world": "1"})),),
+        (_in("ripe", "sighting", _SEES.format(**{**_NOW, "at": "m.counts_from_ms - 1"})),),
         (_in("won", "sighting", _SEES.format(**_NOW)),),
     ),
     "evidence_comes_before_its_end": (
@@ -1883,8 +1896,9 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
         (_in("going", "task_end", "t.number, 2, 'succeeded', 'c', 'd', NULL, 'eve', 0"),),
     ),
     "verification_is_of_its_mission": (
-        (_in("going", "verification", "m.number, 1, 'eve', 1, 'h', 0"),),
-        (_in("ripe", "verification", "m.number, 9, 'eve', 1, 'h', 0"),),
+        (_in("going", "verification", _WORD.format(1, 1, "m.revision")),),
+        (_in("ripe", "verification", _WORD.format(9, 1, "m.revision")),),
+        (_in("ripe", "verification", _WORD.format(2, 1, "m.revision - 1")),),
     ),
     "decision_announces_what_its_mission_saw": (
         (_announces(GOING),),
@@ -1899,7 +1913,7 @@ RULES: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         (  # commanded under another contract, and seen under this one
             _in("going", "contract", "m.number, 3, '{}', 'eve', 0"),
-            _in("going", "sighting", _SEES.format(**_NOW).replace(", 0", f", {LATELY_MS}")),
+            _in("going", "sighting", _SEES.format(**{**_NOW, "at": LATELY_MS})),
             _announces(GOING, LATELY_MS),
         ),
         (  # nobody commanded it

@@ -24,6 +24,7 @@ from experiments.harness.errand import (
     find_out,
     shown,
 )
+from experiments.harness.inprocess import InProcessSupplier
 from experiments.harness.lossy import LosesReceipt, LosesRequest
 from experiments.harness.scene import refusal
 from experiments.harness.worker import PLAIN
@@ -32,6 +33,7 @@ from experiments.tests.case_chapters import Chapter
 from experiments.tests.case_order_statements import TOKEN, OrderCase
 from experiments.tests.case_statements import NeverSends
 from reconcile import (
+    Action,
     Ledger,
     Operation,
     Receiver,
@@ -41,15 +43,26 @@ from reconcile import (
     close,
     dispatch,
     look,
+    next_actions,
     observe,
     open_questions,
     prepare,
+    resend,
 )
 from reconcile.flows import mission, tasks, work
 from reconcile.ledger import copies
-from reconcile.rules import completion, errors, mission_errors, sweeping
+from reconcile.rules import completion, errors, mission_errors, sending, sweeping
 from reconcile.rules.claim import Claim
-from reconcile.rules.mission import Aim, MissionState, Reference, Seen, TaskState, work_of
+from reconcile.rules.identity import canonical_json
+from reconcile.rules.mission import (
+    Aim,
+    MissionState,
+    Reference,
+    Seen,
+    Sighting,
+    TaskState,
+    work_of,
+)
 
 SPARE = Aim(name="spare", limit_ms=LIMIT_MS, mandatory=False)
 
@@ -204,6 +217,37 @@ class TheCompletionGate(MissionCase):
                 errand.observe()
                 self.assertEqual(refusal(errand.finalize), "HashMismatch")
 
+    def test_a_word_from_before_the_work_finishes_nothing(self) -> None:
+        """M1: whoever foresaw the hash has judged nothing, and then worked on it herself."""
+        errand = self.errand
+        contract: dict[str, object] = {"machine": "review-4"}
+        mission.verify(self.ledger, MISSION)
+        now = errand.look()
+        there = Sighting(
+            what=shown("the panel"), contract_version=2, world=1, observer="cam", observed_ms=1
+        )
+        done = replace(
+            now.tasks[0],
+            state=TaskState.SUCCEEDED,
+            check=shown("panel test"),
+            evidence=(shown("photograph of the panel"),),
+            sighting=there,
+        )
+        text = canonical_json(contract)
+        ahead = replace(now, contract=text, contract_version=2, tasks=(done,)).hash
+        errand.judge(judged_hash=ahead)
+        mission.amend(self.ledger, MISSION, contract=contract, seen=errand.seen, by="ada")
+        errand.observe()
+        errand.succeed(errand.claim(owner="vera"))
+        mission.verify(self.ledger, MISSION)
+        self.assertEqual(errand.look().hash, ahead)
+        self.writes_nothing(mission_errors.NotPassed, errand.finalize)
+        self.writes_nothing(mission_errors.OwnWork, errand.judge)
+        with mock.patch.object(completion, "word_is_of_today", lambda *_: None):
+            self.writes_nothing(mission_errors.OwnWork, errand.finalize)
+        errand.judge(verifier="vic")
+        self.assertIs(errand.finalize().state, MissionState.FINISHED)
+
     def test_a_failed_mission_keeps_the_unknown_and_its_obligation(self) -> None:
         """M1: it fails for another reason; the question stays open until evidence comes."""
         operation = self.errand.done(LosesReceipt(self.near))
@@ -322,7 +366,8 @@ class TheCompletionGate(MissionCase):
         ledger = self.ledger
         self.errand.send(operation, FailsMeanwhile(self.near), claim)
         self.assertIs(look(self.ledger, operation.operation_id).state, State.PREPARED)
-        said = refusal(dispatch, self.ledger, operation.operation_id, self.near)
+        with mock.patch.object(sending, "sent_by_its_own", lambda _: None):
+            said = refusal(dispatch, self.ledger, operation.operation_id, self.near)
         self.assertEqual(said, "StorageFailed")  # the file sends nothing of a mission that ended
         mission.fail(self.ledger, MISSION, by="ada", reason="why")
         self.assertIs(look(self.ledger, operation.operation_id).state, State.REVOKED)
@@ -520,7 +565,7 @@ class TheCompletionGate(MissionCase):
         """M1, A2: with each rule taken away that the file can say, its trigger holds."""
         for missing, rules in {
             "verifying": ("is_verifying", "verifier_passed"),
-            "a PASS": ("verifier_passed",),
+            "a PASS": ("verifier_passed", "word_is_of_today"),
             "a fresh observation": ("seen_lately",),
             "a task": ("tasks_succeeded",),
             "a known effect": ("completed_means_known",),
@@ -735,6 +780,37 @@ class StaleMissions(MissionCase):
                     self.writes_nothing(kind, partial(call, seen=stale))
         self.assertEqual(self.scene.contacts(), [])
 
+    def test_a_look_from_before_this_world_or_contract_is_not_kept(self) -> None:
+        """M3, M1: however late it is reported, and by whoever looked again since."""
+        errand = self.errand
+        changes: tuple[Callable[[], object], ...] = (
+            lambda: errand.send(self.draft, self.near, self.claimed),
+            lambda: mission.resume(self.ledger, MISSION),
+            lambda: mission.amend(self.ledger, MISSION, contract={}, seen=errand.seen, by="ada"),
+        )
+        for change in changes:
+            errand.observe()
+            looked_ms = self.ledger.now_ms()
+            change()
+            early = partial(errand.observe, observed_ms=looked_ms)
+            self.writes_nothing(mission_errors.StaleObservation, early)
+            errand.observe(observed_ms=self.ledger.now_ms())
+
+    def test_what_a_task_commands_is_sent_by_its_task_alone(self) -> None:
+        """M3: neither a plain dispatch nor a second sending goes past its world and contract."""
+        operation_id, contacts = self.draft.operation_id, len(self.scene.contacts())
+        supplier = InProcessSupplier(self.scene.receiver_file, identity=self.near.identity)
+        for by in (dispatch, resend):
+            with self.subTest(by.__name__), self.assertRaises(errors.UnderTask):
+                by(self.ledger, operation_id, supplier)
+        lossy = LosesReceipt(self.near)
+        self.errand.send(self.draft, lossy, self.claimed)
+        for by in (dispatch, resend):
+            with self.subTest(by.__name__), self.assertRaises(errors.UnderTask):
+                by(self.ledger, operation_id, supplier)
+        self.assertEqual(len(self.scene.contacts()), contacts + 1)
+        self.assertNotIn(Action.RESEND, next_actions(look(self.ledger, operation_id), now_ms=0))
+
     def test_resume_wake_dispatch_and_evidence_make_what_was_seen_stale(self) -> None:
         """M3: each is another world, in silence and in answer alike; observing brings it back."""
         operation, claim = self.draft, self.claimed
@@ -820,8 +896,9 @@ class StaleMissions(MissionCase):
         self.assertEqual(self.plainly(at), "allowed")
 
     def plainly(self, operation_id: str) -> str:
-        """What becomes of a dispatch that asks no mission."""
-        return refusal(dispatch, self.ledger, operation_id, self.near)
+        """What becomes of a dispatch that asks no mission, with the rule taken away."""
+        with mock.patch.object(sending, "sent_by_its_own", lambda _: None):
+            return refusal(dispatch, self.ledger, operation_id, self.near)
 
     def test_what_moves_between_command_and_announcement_is_noticed(self) -> None:
         """M3: the last look is taken in the transaction that announces, and not before it."""
@@ -855,7 +932,8 @@ class StaleMissions(MissionCase):
     def test_calls_made_twice_are_harmless(self) -> None:
         """M3: an acknowledgement may be lost at each of them."""
         errand, seen = self.errand, self.errand.seen
-        self.again(lambda: errand.observe(observed_ms=7, seen=seen))
+        looked_ms = self.ledger.now_ms()
+        self.again(lambda: errand.observe(observed_ms=looked_ms, seen=seen))
         errand.observe()
         self.again(lambda: errand.command(self.near, self.claimed))
         errand.send(self.draft, self.near, self.claimed, seen=seen)
@@ -1018,13 +1096,14 @@ class TheFailingStatementOfAMission(OrderCase):
         claim, seen = self.begun()
         with self.start.ledger() as ledger:
             work.release(ledger, claim)
+            now_ms = ledger.now_ms()
         with mock.patch(TOKEN, return_value="another"):
             self.swept(
                 lambda ledger, _: tasks.claim_task(ledger, MISSION, TASK, seen=seen, owner="w")
             )
         self.swept(
             lambda ledger, _: tasks.observe_task(
-                ledger, MISSION, TASK, what=shown("x"), seen=seen, observer="o", observed_ms=1
+                ledger, MISSION, TASK, what=shown("x"), seen=seen, observer="o", observed_ms=now_ms
             )
         )
 

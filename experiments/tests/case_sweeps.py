@@ -253,6 +253,30 @@ class Summaries(SweepCase):
         self.assertEqual(caught.exception.scope, "default / default / tset")
         self.assertEqual(oracle.dump(self.scene.sender), before)
 
+    def test_an_adapter_that_cannot_even_be_read_is_refused_and_nothing_is_written(self) -> None:
+        """S5: its properties raise, or its policy was made past its constructor."""
+        machine = self.unknown()
+        before = oracle.dump(self.scene.sender)
+
+        def broken(self: object) -> Any:
+            raise OSError
+
+        half = object.__new__(EffectPolicy)
+        parts: tuple[tuple[str, Any], ...] = (
+            *((name, property(broken)) for name in ("identity", "epoch", "policy", "snapshot")),
+            ("policy", half),
+        )
+        for name, part in parts:
+            adapter = type("Adapter", (Says,), {name: part, "__init__": lambda self: None})()
+            with self.subTest(name, part=part if part is half else "raises"):
+                for call in (
+                    lambda by=adapter: self.sweep(by),
+                    lambda by=adapter: dispatch(self.ledger, machine.operation_id, by),
+                ):
+                    with self.assertRaises(errors.Malformed):
+                        call()
+        self.assertEqual(oracle.dump(self.scene.sender), before)
+
     def test_the_keyed_supplier_settles_where_its_receipts_alone_may_decide(self) -> None:
         """S2, S6: with nothing but "receipt" in both policies, 1 of 1 is resolved."""
         policy = replace(KEYED, sweep_may_decide=("receipt",))
@@ -389,9 +413,10 @@ class Summaries(SweepCase):
 class Decisions(SweepCase):
     unsafe = True  # two effects of one operation stand in some files
 
-    def closed(self, work_id: str, by: Any) -> Operation:
+    def closed(self, work_id: str, by: Any, at: Receiver | None = None) -> Operation:
         operation = self.unknown(work_id, by=by)
-        close(self.ledger, operation.operation_id, self.plain, purpose="ask", authorized_by="ada")
+        by_name: dict[str, Any] = {"purpose": "ask", "authorized_by": "ada"}
+        close(self.ledger, operation.operation_id, at or self.plain, **by_name)
         return operation
 
     def test_what_no_policy_lists_is_kept_for_a_person(self) -> None:
@@ -410,6 +435,36 @@ class Decisions(SweepCase):
                 self.assertIs(self.state(there), State.UNKNOWN)
                 kept = self.rows("SELECT verdict FROM observation ORDER BY operation DESC LIMIT 1")
                 self.assertEqual(kept, [("unique_exact_match",)])
+
+    def test_neither_a_receipt_nor_a_failing_lookup_hides_a_snapshot(self) -> None:
+        """S6: a source that decides nothing does not keep the next one from being asked."""
+        policy = replace(
+            worker.ACCOUNT,
+            status_source="snapshot",
+            can_close=True,
+            read_complete=True,
+            read_authoritative=True,
+            sweep_may_decide=("unique_exact_match",),
+        )
+        for name, lookup in (("receipt", None), ("failing", raising(OSError()))):
+            with self.subTest(name):
+                account = InProcessSupplier(
+                    self.scene.receiver_file, identity="plain", policy=policy
+                )
+                machine = self.closed(name, LosesReceipt(account), account)
+                if lookup is not None:
+                    account.lookup = lookup  # type: ignore[method-assign, assignment]
+                self.assertEqual(self.sweep(account), summary(1, 1, 0, 0))
+                self.assertIs(self.state(machine), State.CONFIRMED)
+        kept = self.rows("SELECT operation, origin FROM receipt")
+        self.assertEqual(kept, [(1, "lookup")])
+
+    def test_a_lookup_in_vain_is_written_with_the_sendings_before_it(self) -> None:
+        """S5: what `resend` asks for is known after a sweep as well."""
+        machine = self.unknown(by=LosesRequest(self.account))
+        self.sweep(self.account)
+        self.assertEqual(look(self.ledger, machine.operation_id).asked_after, 1)
+        self.assertEqual(self.rows("SELECT asked, attempts, found FROM lookup"), [(1, 1, 0)])
 
     def test_a_receipt_that_no_policy_lists_is_kept_for_a_person(self) -> None:
         """S6, R10: it moves nothing, and is there to be looked at."""
@@ -798,6 +853,50 @@ class Claims(SweepCase):
         self.assertFalse(self.finish(held, seen))
         self.assertEqual(look(self.ledger, machine.operation_id).asked_after, 1)
 
+    def test_a_claim_of_something_else_lets_no_answer_in(self) -> None:
+        """S7: a worker whose lease was taken over holds another claim, which is live."""
+        machine = self.unknown()
+        held = self.claim()
+        answer = answers.ask(self.account, machine)
+        self.lab.pass_time(101)
+        self.claim()
+        work.enqueue(self.ledger, "another")
+        other = work.claim(self.ledger, "another", owner="host-1")
+        for claim in (held[1], other):
+            with self.subTest(claim.what), self.assertRaises(errors.StaleClaim):
+                self.finish((held[0], claim), answer)
+        self.assertIs(self.state(machine), State.UNKNOWN)
+
+    def test_what_was_taken_over_is_not_given_back_by_the_one_before(self) -> None:
+        """S7, S11: it was too slow for its lease, and another one holds the question now."""
+        for name in ("o1", "o2"):
+            self.unknown(name, by=LosesRequest(self.account))
+
+        def slowly(query: Query) -> Snapshot:
+            self.lab.pass_time(2 * worker.LEASE_MS)
+            sweep.claim_due(self.ledger, None, worker="worker 2", scope=HERE, batch=2)
+            return self.plain.snapshot(query)
+
+        self.assertEqual(self.sweep(Says(slowly)), summary(0, 0, 0, 0))
+        owners = self.rows("SELECT owner FROM claim WHERE expires_ms > ?", self.lab.clock())
+        self.assertEqual(owners, [("worker 2",)] * 2)
+
+    def test_a_question_asked_anew_under_a_live_claim_waits_for_its_end(self) -> None:
+        """S4, S7: its first sending proved unsent while a worker held the question."""
+        case = self
+
+        class Refuses(LosesRequest):
+            def send(self, query: Query) -> Receipt | None:
+                case.claim(lease_ms=worker.LEASE_MS)
+                raise errors.NotSent("the line is down")
+
+        machine = self.unknown(by=Refuses(self.account))
+        self.assertIs(machine.state, State.PREPARED)
+        dispatch(self.ledger, machine.operation_id, LosesReceipt(self.account))
+        self.assertEqual(self.sweep(self.account), summary(0, 0, 0, 0))
+        self.lab.pass_time(worker.LEASE_MS)
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
+
     def test_a_repair_fences_what_was_claimed_before_it(self) -> None:
         """S9: a newer generation stales the older, and they are never merged."""
         machine = self.unknown()
@@ -1077,6 +1176,17 @@ class FairOrder(SweepCase):
         self.assertEqual(self.sweep(self.account, batch=1), summary(1, 0, 1, 0))
         visits = {question.key: question.visits for question in views.obligations(self.ledger)}
         self.assertEqual([visits[made.operation_id] for made in operations], [1, 1, 1])
+
+    def test_a_question_from_before_1970_is_one_like_others(self) -> None:
+        """S4, S11: a clock that was never set loses nothing."""
+        with Ledger(self.scene.sender, clock=lambda: -5) as early:
+            by: Any = LosesReceipt(self.account)
+            made = prepare(
+                early, by, work_id="early", kind="start", payload={"m": 1}, subject="early"
+            )
+            dispatch(early, made.operation_id, by)
+        self.assertEqual(self.question().opened_ms, -5)
+        self.assertEqual(self.sweep(self.account), summary(1, 1, 0, 0))
 
     def test_a_clock_that_jumped_ahead_hides_no_question_for_ever(self) -> None:
         """S11, S12: what is due later than any lease could make it is due."""

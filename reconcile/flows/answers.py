@@ -22,6 +22,8 @@ from ..rules.verdicts import classify
 from .receipts import settle
 from .receivers import Receiver, UnavailableReceiver, answer_of
 
+LONGEST_NAME = 100  # characters of what an adapter calls its error
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -42,20 +44,24 @@ def ask(provider: Receiver | None, operation: Operation) -> Answer:
     query, sources = operation.query, sources_of(operation.policy)
     if provider is None:
         provider = UnavailableReceiver(query.target, epoch=query.epoch)
-    asked = False
+    asked, receipt, snapshot, failed = False, None, None, None
     try:
         lookup = getattr(provider, "lookup", None)
         if "lookup" in sources and callable(lookup):
-            found = answer_of(query.target, lambda: lookup(query), Receipt, type(None))
+            receipt = answer_of(query.target, lambda: lookup(query), Receipt, type(None))
             asked = True
-            if found is not None:
-                return Answer(asked=True, receipt=found)
-        if "snapshot" in sources or not asked:
-            read = answer_of(query.target, lambda: provider.snapshot(query), Snapshot)
-            return Answer(asked=asked, snapshot=read)
     except Exception as error:  # of whatever class: a property of an adapter may raise, too
-        return Answer(asked=asked, failed=type(error).__name__)
-    return Answer(asked=True)
+        failed = _name_of(error)
+    try:
+        if "snapshot" in sources or not (asked or failed):
+            snapshot = answer_of(query.target, lambda: provider.snapshot(query), Snapshot)
+    except Exception as error:
+        failed = _name_of(error)
+    return Answer(asked=asked, receipt=receipt, snapshot=snapshot, failed=failed)
+
+
+def _name_of(error: Exception) -> str:
+    return type(error).__name__[:LONGEST_NAME] or "an error without a name"
 
 
 def write(
@@ -74,14 +80,17 @@ def write(
     """
     if answer.asked:
         sendings.asked(tx, operation, attempts=attempts, found=answer.receipt is not None)
+    found = answer.failed or "no stored receipt"
     if answer.receipt is not None:
         found = f"{sweeping.RECEIPT}: {answer.receipt.status}"
         if sweeping.may_decide(operation, present, sweeping.RECEIPT):
-            return settle(tx, operation, answer.receipt, Origin.LOOKUP, actor=actor), found
-        sendings.keep(tx, operation, answer.receipt, Origin.LOOKUP)
-        return None, found
+            done = settle(tx, operation, answer.receipt, Origin.LOOKUP, actor=actor)
+            if done is not None:
+                return done, found
+        else:
+            sendings.keep(tx, operation, answer.receipt, Origin.LOOKUP)
     if answer.snapshot is None:
-        return None, answer.failed or "no stored receipt"
+        return None, found
     try:
         move = sweeping.decide(operation, present, answer.snapshot, actor=actor)
     except (errors.WrongQuestion, errors.Overclaimed) as refusal:

@@ -7,6 +7,7 @@ moved since. A call whose acknowledgement was lost may be made again: each says 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..ledger import decisions, missions
 from ..ledger import work as items
@@ -14,7 +15,7 @@ from ..ledger.store import Ledger
 from ..ledger.tx import Tx
 from ..rules import admission, checks, completion, contact, mission_errors
 from ..rules.identity import payload_text
-from ..rules.mission import Aim, Judgement, Mission, MissionState, Seen, Terms
+from ..rules.mission import Aim, Judgement, Mission, MissionState, Seen, Terms, seen_of
 
 
 def open_mission(
@@ -55,7 +56,7 @@ def amend(
     MissionTaken for a task that stands, or Malformed.
     """
     _named(ledger, mission=name, by=by)
-    checks.instance("seen", seen, Seen)
+    seen_of(seen)
     terms = _terms(contract, aims, by)
     with ledger.transaction() as tx:
         mission = missions.read(tx, name)
@@ -108,10 +109,13 @@ def judge(ledger: Ledger, name: str, *, verifier: str, passed: bool, judged_hash
     """
     _named(ledger, mission=name, verifier=verifier, judged_hash=judged_hash)
     checks.flag("passed", passed)
-    said = Judgement(verifier=verifier, passed=passed, hash=judged_hash)
     with ledger.transaction() as tx:
         mission = missions.read(tx, name)
-        repeated = mission.judgement == said
+        said = Judgement(
+            verifier=verifier, passed=passed, hash=judged_hash, revision=mission.revision
+        )
+        spoke_at = mission.revision - (not passed)  # a FAIL was followed by another revision
+        repeated = mission.judgement == replace(said, revision=spoke_at)
         if repeated and passed is (mission.state is MissionState.VERIFYING):
             return mission
         completion.judges(mission, verifier)

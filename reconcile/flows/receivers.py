@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from ..rules import checks
@@ -50,14 +51,26 @@ class Declared(NamedTuple):
 def check_receiver(receiver: object) -> Declared:
     """What a receiver declares. Raises Malformed, before any contact, if it is no receiver."""
     for name in ("send", "snapshot"):
-        if isinstance(receiver, type) or not callable(getattr(receiver, name, None)):
-            raise Malformed("receiver", f"needs a receiver, with {name}(); it is {receiver!r}")
-    identity = checks.text("receiver.identity", getattr(receiver, "identity", None))
-    epoch = checks.whole("receiver.epoch", getattr(receiver, "epoch", None), least=1)
-    policy = getattr(receiver, "policy", None)
+        if isinstance(receiver, type) or not callable(_part(receiver, name)):
+            kind = type(receiver).__name__
+            raise Malformed("receiver", f"needs a receiver, with {name}(); it is a {kind}")
+    identity = checks.text("receiver.identity", _part(receiver, "identity"))
+    epoch = checks.whole("receiver.epoch", _part(receiver, "epoch"), least=1)
+    policy = _part(receiver, "policy")
     if type(policy) is not EffectPolicy:  # a subclass could not be read again from the file
         raise Malformed("receiver.policy", f"needs an EffectPolicy, not {type(policy).__name__}")
-    return Declared(identity, epoch, policy)
+    try:
+        return Declared(identity, epoch, replace(policy))
+    except (AttributeError, TypeError) as error:  # it was made past its constructor
+        raise Malformed("receiver.policy", f"is not whole ({words_of(error)})") from error
+
+
+def _part(receiver: object, name: str) -> Any:
+    """An attribute of an adapter, whose properties are its own code; None if there is none."""
+    try:
+        return getattr(receiver, name, None)
+    except Exception as error:
+        raise Malformed(f"receiver.{name}", f"cannot be read ({words_of(error)})") from error
 
 
 def limit_ms(receiver: object) -> int:
@@ -65,7 +78,7 @@ def limit_ms(receiver: object) -> int:
 
     Money leaves only under a claim that outlasts the call, so that the bound must be known.
     """
-    limit_s = getattr(receiver, "limit_s", None)
+    limit_s = _part(receiver, "limit_s")
     if isinstance(limit_s, bool) or not isinstance(limit_s, (int, float)) or not 0 < limit_s < 1e9:
         raise Malformed(
             "receiver.limit_s", "needs the seconds that bound a call, to send an order"

@@ -26,12 +26,16 @@ def dispatch(
     An order is sent under a live claim of its work item, and only while its authority and money
     stand; its receipt needs neither to settle. An outcome that is not established is the value
     UNKNOWN, whatever the receiver raised or however its process ended. Raises UnknownOperation,
-    StaleClaim, what `sending.announce` raises, or Malformed if the receiver does not say by
-    `limit_s` how long an order's call may take, before any contact, with nothing written;
-    NotRecorded, with the receipt, if the file could not take the end of the call. An interrupt
-    passes on. In both cases the operation stays unknown.
+    UnderTask if a task of a mission commands it, StaleClaim, what `sending.announce` raises, or
+    Malformed if the receiver does not say by `limit_s` how long an order's call may take, before
+    any contact, with nothing written; NotRecorded, with the receipt, if the file could not take
+    the end of the call. An interrupt passes on. In both cases the operation stays unknown.
     """
-    return dispatch_if(ledger, operation_id, receiver, claim=claim, admits=lambda *_: None)
+
+    def admits(tx: Tx, operation: Operation) -> None:
+        sending.sent_by_its_own(operation)
+
+    return dispatch_if(ledger, operation_id, receiver, claim=claim, admits=admits)
 
 
 def dispatch_if(

@@ -175,6 +175,7 @@ def finish(
     question was answered, asked anew or handed back meanwhile, or its operation moved.
     """
     claimed, claim = held
+    sweeping.claim_is_of(claimed, claim)
     present = EffectPolicy() if declared is None else declared.policy
     actor = f"sweep by {worker}"
     with ledger.transaction() as tx:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..ledger import claims, missions
+from ..ledger import claims, missions, operations
 from ..ledger import tasks as entries
 from ..ledger import work as items
 from ..ledger.store import Ledger
@@ -17,7 +17,7 @@ from ..rules import checks, completion, contact
 from ..rules.actions import ToolResult
 from ..rules.claim import LONGEST_LEASE_MS, Claim
 from ..rules.errors import StaleClaim
-from ..rules.mission import Mission, Reference, Seen, Sighting, Task, TaskState, work_of
+from ..rules.mission import Mission, Reference, Seen, Sighting, Task, TaskState, seen_of, work_of
 from ..rules.operation import DistinctNeed, Operation, Scope
 from . import sender
 from .preparation import prepare_in
@@ -36,7 +36,7 @@ def observe_task(
 ) -> Mission:
     """Keep what was seen of a task, and when it was looked at. It needs no claim.
 
-    The very same again writes nothing. Raises UnknownMission, what `completion.looked_at` raises,
+    The very same again writes nothing. Raises UnknownMission, what `completion.observes` raises,
     or Malformed, also for a moment that has not come.
     """
     _checked(ledger, seen, mission=mission, task=task, observer=observer)
@@ -44,7 +44,7 @@ def observe_task(
     with ledger.transaction() as tx:
         checks.whole("observed_ms", observed_ms, least=0, most=tx.now_ms)
         now, this = missions.of_work(tx, work_of(mission, task))
-        completion.looked_at(now, seen)
+        completion.observes(now, this, seen, observed_ms)
         sighting = Sighting(
             what=what,
             contract_version=now.contract_version,
@@ -107,7 +107,7 @@ def command(
             distinct_need=distinct_need,
         )
         entries.command(tx, operation, now.contract_version, by=owner)
-        return operation
+        return operations.read(tx, operation.operation_id)
 
 
 def dispatch(
@@ -187,7 +187,7 @@ def _held(tx: Tx, claim: Claim) -> tuple[Mission, Task, str]:
 
 def _checked(ledger: object, seen: object, **given: object) -> None:
     checks.instance("ledger", ledger, Ledger)
-    checks.instance("seen", seen, Seen)
+    seen_of(seen)
     for name, value in given.items():
         if name == "claim":
             checks.instance(name, value, Claim)

@@ -23,7 +23,7 @@ def find(tx: Tx, name: str) -> Mission | None:
     """A mission with all its tasks; None if there is none."""
     row = tx.execute(
         "SELECT m.number, m.name, c.body, m.contract_version, m.world, m.revision, m.state, "
-        "m.ended_by, m.reason FROM mission m JOIN contract c "
+        "m.ended_by, m.reason, m.counts_from_ms FROM mission m JOIN contract c "
         "ON c.mission = m.number AND c.version = m.contract_version WHERE m.name = ?",
         (name,),
     ).fetchone()
@@ -40,6 +40,7 @@ def find(tx: Tx, name: str) -> Mission | None:
         state=MissionState(row[6]),
         ended_by=row[7],
         reason=row[8],
+        counts_from_ms=row[9],
         tasks=tasks.of_mission(tx, number, version),
         judgement=_judgement(tx, number),
         paused=work.paused_why(tx),
@@ -61,11 +62,13 @@ def of_work(tx: Tx, work_id: str) -> tuple[Mission, Task]:
 
 def _judgement(tx: Tx, mission: int) -> Judgement | None:
     row = tx.execute(
-        "SELECT verifier, passed, hash FROM verification WHERE mission = ? "
+        "SELECT verifier, passed, hash, revision FROM verification WHERE mission = ? "
         "ORDER BY number DESC LIMIT 1",
         (mission,),
     ).fetchone()
-    return row and Judgement(verifier=row[0], passed=bool(row[1]), hash=row[2])
+    if row is None:
+        return None
+    return Judgement(verifier=row[0], passed=bool(row[1]), hash=row[2], revision=row[3])
 
 
 # --- writing ------------------------------------------------------------------------------------
@@ -75,8 +78,8 @@ def add(tx: Tx, name: str, terms: Terms) -> None:
     """Write a new mission with its first contract and its tasks."""
     number = tx.execute("SELECT coalesce(max(number), 0) + 1 FROM mission").fetchone()[0]
     tx.execute(
-        "INSERT INTO mission VALUES (?, ?, ?, 1, 1, 1, 'running', NULL, NULL, NULL)",
-        (number, name, tx.now_ms),
+        "INSERT INTO mission VALUES (?, ?, ?, 1, 1, ?, 1, 'running', NULL, NULL, NULL)",
+        (number, name, tx.now_ms, tx.now_ms),
     )
     _add_terms(tx, number, name, 1, terms)
 
@@ -120,8 +123,9 @@ def terms_of(tx: Tx, mission: Mission, version: int) -> Terms:
 def raise_world(tx: Tx, mission: Mission) -> None:
     """Write that the world may have changed: what was seen before it is stale."""
     tx.execute(
-        "UPDATE mission SET world = world + 1, revision = revision + 1 WHERE number = ?",
-        (mission.number,),
+        "UPDATE mission SET world = world + 1, counts_from_ms = ?, revision = revision + 1 "
+        "WHERE number = ?",
+        (tx.now_ms, mission.number),
     )
 
 
@@ -147,13 +151,14 @@ def end(
 def judge(tx: Tx, mission: Mission, said: Judgement) -> None:
     """Write what a verifier said."""
     tx.execute(
-        "INSERT INTO verification SELECT ?, coalesce(max(number), 0) + 1, ?, ?, ?, ? "
+        "INSERT INTO verification SELECT ?, coalesce(max(number), 0) + 1, ?, ?, ?, ?, ? "
         "FROM verification WHERE mission = ?",
         (
             mission.number,
             said.verifier,
             int(said.passed),
             said.hash,
+            said.revision,
             tx.now_ms,
             mission.number,
         ),

@@ -7,6 +7,7 @@ CREATE TABLE mission (
     opened_ms INTEGER NOT NULL,
     contract_version INTEGER NOT NULL,
     world INTEGER NOT NULL,      -- the generation: one more whenever the world may have changed
+    counts_from_ms INTEGER NOT NULL,  -- when this world and contract began: a look before that is of another
     revision INTEGER NOT NULL,   -- one more with each change of this row
     state TEXT NOT NULL CHECK (state IN ('running', 'verifying', 'finished', 'failed')),
     ended_by TEXT,               -- NULL: it is not ended
@@ -92,6 +93,7 @@ CREATE TABLE verification (
     verifier TEXT NOT NULL CHECK (verifier <> ''),
     passed INTEGER NOT NULL CHECK (passed IN (0, 1)),
     hash TEXT NOT NULL,
+    revision INTEGER NOT NULL,   -- of the mission that was judged
     judged_ms INTEGER NOT NULL,
     PRIMARY KEY (mission, number)) WITHOUT ROWID;
 
@@ -127,7 +129,8 @@ CREATE TRIGGER mission_finishes_when_verified BEFORE UPDATE ON mission
 WHEN NEW.state = 'finished'
  AND (OLD.state <> 'verifying' OR NEW.world <> OLD.world
    OR EXISTS (SELECT 1 FROM store WHERE paused_why IS NOT NULL)
-   OR 1 <> coalesce((SELECT passed FROM verification WHERE mission = OLD.number ORDER BY number DESC LIMIT 1), 0))
+   OR 1 <> coalesce((SELECT passed AND revision = OLD.revision FROM verification WHERE mission = OLD.number
+                     ORDER BY number DESC LIMIT 1), 0))
 BEGIN SELECT RAISE(ABORT, 'mission: finishes under verification, with a PASS, in a live store'); END;
 
 CREATE TRIGGER mission_finishes_on_what_was_seen BEFORE UPDATE ON mission
@@ -155,7 +158,8 @@ BEGIN SELECT RAISE(ABORT, 'contract: the next version, of a mission that is not 
 
 CREATE TRIGGER contract_begins_the_work_again AFTER INSERT ON contract WHEN NEW.version > 1
 BEGIN
-    UPDATE mission SET contract_version = NEW.version, revision = revision + 1, state = 'running'
+    UPDATE mission
+    SET contract_version = NEW.version, counts_from_ms = NEW.set_ms, revision = revision + 1, state = 'running'
     WHERE number = NEW.mission;
 END;
 
@@ -177,7 +181,8 @@ CREATE TRIGGER sighting_is_of_this_world BEFORE INSERT ON sighting
 WHEN NEW.seen <> 1 + coalesce((SELECT max(seen) FROM sighting WHERE task = NEW.task), 0)
   OR NOT EXISTS (SELECT 1 FROM task t JOIN mission m ON m.number = t.mission
                  WHERE t.number = NEW.task AND m.world = NEW.world
-                   AND m.contract_version = NEW.contract_version AND m.ended_ms IS NULL)
+                   AND m.contract_version = NEW.contract_version AND m.ended_ms IS NULL
+                   AND m.counts_from_ms <= NEW.observed_ms)
 BEGIN SELECT RAISE(ABORT, 'sighting: the next one, of this world and contract'); END;
 
 CREATE TRIGGER evidence_comes_before_its_end BEFORE INSERT ON evidence
@@ -196,7 +201,8 @@ BEGIN SELECT RAISE(ABORT, 'task_end: no success without evidence'); END;
 
 CREATE TRIGGER verification_is_of_its_mission BEFORE INSERT ON verification
 WHEN NEW.number <> 1 + coalesce((SELECT max(number) FROM verification WHERE mission = NEW.mission), 0)
-  OR NOT EXISTS (SELECT 1 FROM mission WHERE number = NEW.mission AND state = 'verifying')
+  OR NOT EXISTS (SELECT 1 FROM mission WHERE number = NEW.mission AND state = 'verifying'
+                 AND revision = NEW.revision)
 BEGIN SELECT RAISE(ABORT, 'verification: the next word, while the mission is under verification'); END;
 
 CREATE TRIGGER decision_announces_what_its_mission_saw BEFORE INSERT ON decision
@@ -215,7 +221,7 @@ BEGIN SELECT RAISE(ABORT, 'decision: commanded today, of an open task that was s
 CREATE TRIGGER attempt_changes_the_world AFTER INSERT ON attempt
 WHEN EXISTS (SELECT 1 FROM task_operation WHERE operation = NEW.operation)
 BEGIN
-    UPDATE mission SET world = world + 1, revision = revision + 1
+    UPDATE mission SET world = world + 1, counts_from_ms = NEW.announced_ms, revision = revision + 1
     WHERE ended_ms IS NULL AND number = (SELECT t.mission FROM task_operation b JOIN task t ON t.number = b.task
                                          WHERE b.operation = NEW.operation);
 END;
@@ -223,7 +229,9 @@ END;
 CREATE TRIGGER operation_changes_the_world AFTER UPDATE OF version ON operation
 WHEN OLD.state <> 'prepared' AND EXISTS (SELECT 1 FROM task_operation WHERE operation = NEW.number)
 BEGIN
-    UPDATE mission SET world = world + 1, revision = revision + 1
+    UPDATE mission SET world = world + 1, revision = revision + 1, counts_from_ms = coalesce(
+        (SELECT decided_ms FROM decision WHERE operation = NEW.number AND version = NEW.version),
+        (SELECT noticed_ms FROM incident WHERE operation = NEW.number AND version = NEW.version), counts_from_ms)
     WHERE ended_ms IS NULL AND number = (SELECT t.mission FROM task_operation b JOIN task t ON t.number = b.task
                                          WHERE b.operation = NEW.number);
 END;

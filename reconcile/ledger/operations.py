@@ -51,6 +51,8 @@ _ALSO = {
     "AND e.state IN ('unknown', 'pending', 'partial', 'conflict') AND e.compensates IS NULL "
     "AND o.compensates IS NULL AND e.number <> o.number LIMIT 1)",
     "distinct": "EXISTS (SELECT 1 FROM distinct_need n WHERE n.operation = o.number)",
+    "under": "(SELECT t.work_id FROM task_operation b JOIN task t ON t.number = b.task "
+    "WHERE b.operation = o.number AND o.compensates IS NULL)",
     "paused": "(SELECT paused_why FROM store)",
     "buys": "EXISTS (SELECT 1 FROM purchase b WHERE b.operation = o.number)",
 }

@@ -47,7 +47,7 @@ MAY_CHANGE: dict[str, tuple[str, ...]] = {
     "stock": (),
     "delivery": (),
     "mission": (
-        *("contract_version", "world", "revision", "state"),
+        *("contract_version", "world", "counts_from_ms", "revision", "state"),
         *("ended_by", "reason", "ended_ms"),
     ),
     "contract": (),

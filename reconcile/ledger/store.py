@@ -231,8 +231,8 @@ class Ledger:
             raise border.ours(error, path, self._busy_ms) from error
 
     def now_ms(self) -> int:
-        """What this ledger's clock says."""
-        return self._clock()
+        """What this ledger's clock says. Raises Malformed if that is no time."""
+        return checks.whole("clock", self._clock())
 
     def close(self) -> None:
         """Close the file. Closing again does nothing. Raises LedgerMisused in another thread."""

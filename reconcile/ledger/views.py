@@ -50,12 +50,14 @@ def obligations(ledger: Ledger, *, limit: int = 100) -> list[Obligation]:
 
 def count_called(ledger: Ledger) -> int:
     """About how many open questions a person is called, or is to be: their deadline passed."""
+    checks.instance("ledger", ledger, Ledger)
     with ledger.reading() as tx:
         return questions.count_called(tx)
 
 
 def count_by_state(ledger: Ledger) -> dict[str, int]:
     """How many operations stand in each state; a state that none is in is left out."""
+    checks.instance("ledger", ledger, Ledger)
     with ledger.reading() as tx:
         return dict(
             tx.execute(
@@ -66,6 +68,7 @@ def count_by_state(ledger: Ledger) -> dict[str, int]:
 
 def budgets(ledger: Ledger) -> list[Budget]:
     """How the money of each currency stands, by its name."""
+    checks.instance("ledger", ledger, Ledger)
     with ledger.reading() as tx:
         names = tx.execute("SELECT DISTINCT currency FROM budget ORDER BY currency").fetchall()
         return [reservations.budget(tx, currency) for (currency,) in names]

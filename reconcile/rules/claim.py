@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import errors
+from . import checks, errors
 
 LONGEST_LEASE_MS = 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The right to work on one item until a moment. Times are UTC milliseconds."""
+    """The right to work on one item until a moment. Times are UTC milliseconds.
+
+    Raises Malformed if a part is ill-typed.
+    """
 
     what: str  # the kind of item: work, obligation or task
     item: str
@@ -26,6 +29,12 @@ class Claim:
     incarnation: int  # of the file: a restored one fences every claim from before
     owner: str  # a name, for people
     expires_ms: int
+
+    def __post_init__(self) -> None:
+        for name in ("what", "item", "token", "owner"):
+            checks.text(f"claim.{name}", getattr(self, name))
+        for name in ("generation", "incarnation", "expires_ms"):
+            checks.whole(f"claim.{name}", getattr(self, name))
 
 
 def is_live(claim: Claim, now_ms: int) -> bool:

@@ -53,7 +53,7 @@ def same_world(mission: Mission, seen: Seen) -> None:
 
 
 def same_revision(mission: Mission, seen: Seen) -> None:
-    """Raises StaleRevision if the mission moved in any other way since the caller looked."""
+    """Raises StaleRevision if it was handed over or given back since the caller looked."""
     if seen.revision != mission.revision:
         raise mission_errors.StaleRevision(seen.revision, mission.revision)
 
@@ -72,6 +72,13 @@ def seen_lately(mission: Mission, task: Task, now_ms: int) -> None:
     else:
         return
     raise mission_errors.StaleObservation(task.aim.name, why)
+
+
+def looked_in_time(mission: Mission, task: Task, observed_ms: int) -> None:
+    """Raises StaleObservation for a look from before this world, or this contract, began."""
+    if observed_ms < mission.counts_from_ms:
+        why = f"at {observed_ms} it was another world: this one began at {mission.counts_from_ms}"
+        raise mission_errors.StaleObservation(task.aim.name, why)
 
 
 def task_is_open(task: Task) -> None:
@@ -113,6 +120,14 @@ def hash_matches(mission: Mission) -> None:
         raise mission_errors.HashMismatch(mission.judgement.hash, mission.hash)
 
 
+def word_is_of_today(mission: Mission) -> None:
+    """Raises NotPassed if the mission moved since its verifier spoke, wherever it came to."""
+    word = mission.judgement
+    if word is not None and word.revision != mission.revision:
+        why = f"{word.verifier!r} judged revision {word.revision}, and this is {mission.revision}"
+        raise mission_errors.NotPassed(mission.name, why)
+
+
 def tasks_succeeded(mission: Mission) -> None:
     """Raises TaskNotSucceeded if one that must succeed did not, under the contract of today."""
     for task in mission.tasks:
@@ -149,6 +164,12 @@ def looked_at(mission: Mission, seen: Seen) -> None:
     same_revision(mission, seen)
 
 
+def observes(mission: Mission, task: Task, seen: Seen, observed_ms: int) -> None:
+    """May a look be kept? Raises as `looked_at`, or StaleObservation if not."""
+    looked_at(mission, seen)
+    looked_in_time(mission, task, observed_ms)
+
+
 def works_on(mission: Mission, task: Task, seen: Seen) -> None:
     """May a task be worked on? Raises as `looked_at`, NotRunning, or TaskEnded if not."""
     looked_at(mission, seen)
@@ -182,13 +203,16 @@ def judges(mission: Mission, verifier: str) -> None:
 def finishes(mission: Mission, now_ms: int) -> None:
     """The completion gate. Raises for the first condition that is missing, in this order:
 
-    Paused, MissionEnded, NotVerifying, NotPassed, HashMismatch, StaleObservation,
-    TaskNotSucceeded, UnknownEffect.
+    Paused, MissionEnded, NotVerifying, NotPassed, HashMismatch, NotPassed for a word that is not
+    of today, OwnWork, StaleObservation, TaskNotSucceeded, UnknownEffect.
     """
     moves(mission)
     is_verifying(mission)
     verifier_passed(mission)
     hash_matches(mission)
+    word_is_of_today(mission)
+    if mission.judgement is not None:
+        verifier_did_not_work(mission, mission.judgement.verifier)
     for task in mission.tasks:
         if task.counts:
             seen_lately(mission, task, now_ms)

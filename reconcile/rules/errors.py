@@ -107,6 +107,19 @@ class EffectSeen(ReconcileError):
         self.operation_id = operation_id
 
 
+class UnderTask(ReconcileError):
+    """Raised if something else than its task would send what a task of a mission commands."""
+
+    says = (
+        "operation {operation_id} is commanded by task {task}, which alone may send it, once: "
+        "dispatch it by its task, or find out what became of it"
+    )
+
+    def __init__(self, operation_id: str, task: str) -> None:
+        super().__init__(operation_id, task)
+        self.operation_id, self.task = operation_id, task
+
+
 class ResendRefused(ReconcileError):
     """Raised, before any contact, if the same identity may not be sent again now."""
 

@@ -42,11 +42,21 @@ class Seen(NamedTuple):
     revision: int
 
 
+def seen_of(seen: object) -> Seen:
+    """What a caller hands in as seen. Raises Malformed if it is no Seen of three numbers."""
+    checks.instance("seen", seen, Seen)
+    assert isinstance(seen, Seen)
+    for name, part in zip(Seen._fields, seen, strict=True):
+        checks.whole(f"seen.{name}", part, least=1)
+    return seen
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """Where something can be found, and the sha256 of what stood there, in hex.
 
-    Raises Malformed on a reference of no or more than 500 characters, or another digest.
+    Raises Malformed on a reference of no or more than 500 characters, or one with a NUL, or
+    another digest.
     """
 
     reference: str
@@ -54,6 +64,8 @@ class Reference:
 
     def __post_init__(self) -> None:
         checks.text("reference", self.reference)
+        if "\0" in self.reference:
+            raise Malformed("reference", "holds a NUL, at which SQLite would end it")
         if len(self.reference) > LONGEST_REFERENCE:
             raise Malformed("reference", f"is longer than {LONGEST_REFERENCE} characters")
         checks.text("digest", self.digest)
@@ -125,11 +137,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What a verifier said of the mission that had this hash."""
+    """What a verifier said of the mission that had this hash, at this revision of it."""
 
     verifier: str
     passed: bool
     hash: str
+    revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +158,7 @@ class Mission:
     state: MissionState
     ended_by: str | None  # None: it is not ended
     reason: str | None  # why it failed
+    counts_from_ms: int  # when this world and contract began: an earlier look is of another
     tasks: tuple[Task, ...]
     judgement: Judgement | None  # the last one; None: no verifier spoke
     paused: str | None  # why its store acts on nothing; None: it is live

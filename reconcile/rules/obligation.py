@@ -44,10 +44,12 @@ class Obligation:
     reference: str | None  # the receiver's own id of the effect, where anything names it
 
     def __post_init__(self) -> None:
-        for name in ("generation", "attempt", "opened_ms", "due_ms", "visits", "fruitless"):
+        for name in ("generation", "attempt", "visits", "fruitless", "repairs"):
             checks.whole(f"obligation.{name}", getattr(self, name), least=0)
+        for name in ("opened_ms", "due_ms"):
+            checks.whole(f"obligation.{name}", getattr(self, name))
         if self.deadline_ms is not None:
-            checks.whole("obligation.deadline_ms", self.deadline_ms, least=0)
+            checks.whole("obligation.deadline_ms", self.deadline_ms)
 
     @property
     def effect_type(self) -> str:

@@ -81,6 +81,7 @@ class Operation:
     twin: str | None = None  # an equivalent operation that is unresolved; None: there is none
     distinct: bool = False  # its need was authorised as a distinct one
     order: Order | None = None  # None: it carries no money
+    under: str | None = None  # the task of a mission that alone may send it; None: there is none
     paused: str | None = None  # why its store is paused; None: it is not
 
     @property

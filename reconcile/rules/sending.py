@@ -37,6 +37,16 @@ def nothing_was_seen(operation: Operation) -> None:
         raise errors.EffectSeen(operation.operation_id)
 
 
+def sent_by_its_own(operation: Operation) -> None:
+    """What a task commands leaves by its task, which asks for more: its world, its contract.
+
+    Nor is it sent again: a second sending would be of another day. A compensation is a person's,
+    and is no command. Raises UnderTask.
+    """
+    if operation.under is not None:
+        raise errors.UnderTask(operation.operation_id, operation.under)
+
+
 def no_new_while_unknown(twin: str | None, *, distinct: bool) -> None:
     """no-new-while-unknown. `twin`: an equivalent operation that is unresolved; None: none is.
 
@@ -110,8 +120,8 @@ def resend(
 ) -> None:
     """May the same identity be sent again? It moves nothing, so there is no move to return.
 
-    `limit_ms`: how long the call may take. Raises Paused, Unbound, NoGuarantee, ResendRefused,
-    WrongReceiver, or what `admission_rechecks_authority` raises for an order.
+    `limit_ms`: how long the call may take. Raises Paused, UnderTask, Unbound, NoGuarantee,
+    ResendRefused, WrongReceiver, or what `admission_rechecks_authority` raises for an order.
     """
     contact.right_receiver(operation, receiver, epoch)
     _may_leave_again(operation, present, now_ms, limit_ms)
@@ -130,6 +140,7 @@ def _may_leave_again(
     operation: Operation, present: EffectPolicy, now_ms: int, limit_ms: int
 ) -> None:
     contact.restored_starts_paused(operation)
+    sent_by_its_own(operation)
     bindings.compensation_is_bound(operation)
     same_identity_only(operation, present, now_ms, limit_ms)
 

@@ -8,7 +8,7 @@ vain and ended leases call a person and slow the visits; they never change an ou
 from __future__ import annotations
 
 from . import errors, moves
-from .claim import LONGEST_LEASE_MS
+from .claim import LONGEST_LEASE_MS, Claim
 from .evidence import Snapshot
 from .move import Move
 from .obligation import Obligation
@@ -33,6 +33,12 @@ def may_decide(operation: Operation, present: EffectPolicy, word: str) -> bool:
     Only if the pinned policy and the present one both list it.
     """
     return word in operation.policy.sweep_may_decide and word in present.sweep_may_decide
+
+
+def claim_is_of(claimed: Obligation, claim: Claim) -> None:
+    """token-fences-worker: raises StaleClaim if the claim is of something else."""
+    if (claim.what, claim.item) != ("obligation", str(claimed.operation.number)):
+        raise errors.StaleClaim(claimed.key, f"this claim is of {claim.what} {claim.item!r}")
 
 
 def newer_generation_stales(claimed: Obligation, now: Obligation | None) -> None:
