@@ -6,24 +6,27 @@ Incident
     over, and then the first one woke up and wrote what it had seen.
 
 Observable result
-    A worker dies with its claim: until the lease ends nobody else works on the question,
-    `killed.before the lease ends` = [0, 0, 0, 0], and what is known stays `killed.meanwhile` =
-    "unknown". Then the next worker answers it: `killed.after it` = [1, 1, 0, 0]. A worker that
-    stalls, whose clock says that its lease is live, and whose name is that of its replacement,
-    writes nothing: `stalled.the stalled one` = [0, 0, 0, 0] and `stalled.generations` = 2, until
-    the next sweep makes it `stalled.state` = "confirmed". Two workers on one scope answer
-    `two workers.resolved` = 20 questions with `two workers.decisions` = 20.
+    A sweep says four numbers: claimed, resolved, unknown, errors; an answer that came too late
+    counts in none. A worker dies with its claim: until the lease ends nobody else works on the
+    question, `killed.before the lease ends` = [0, 0, 0, 0], and what is known stays
+    `killed.meanwhile` = "unknown". Then the next worker answers it: `killed.after it` = [1, 1, 0,
+    0]. A worker that stalls, whose clock says that its lease is live, and whose name is that of
+    its replacement, writes nothing: `stalled.the stalled one` = [0, 0, 0, 0] and
+    `stalled.generations` = 2, until the next sweep makes it `stalled.state` = "confirmed". Two
+    workers on one scope answer `two workers.resolved` = 20 questions with `two workers.decisions`
+    = 20.
 
 Predict
     1. The lease ended and nobody holds the question. What became of the charge?
        (a) It failed: somebody would hold it otherwise. *Misconception: no worker, no effect.*
        (b) Nobody knows. The charge left before the worker began to look.
-    2. The stalled worker has the receipt in its hands, and its name is on the claim. May it write?
+    2. A worker's lease ended, another one of the same name claimed, and the first wakes with the
+       receipt in its hands. May it write?
        (a) Yes: it is the owner. *Misconception: a name is an identity.*
        (b) No: another claim came after its token.
-    3. Its clock says that the lease is live. Is it?
-       (a) Yes, by the clock that counts. *Misconception: clocks of two processes agree.*
-       (b) The clock is not asked; the newest token is.
+    3. Its own clock says that its lease is live. Does that let it write?
+       (a) Yes: a lease is a time. *Misconception: clocks of two processes agree.*
+       (b) No: to write, no clock is asked, and the newest token is.
 
 Run
     python3 run_experiment.py e13_leases
@@ -35,12 +38,12 @@ Read
     4. `experiments/harness/worker.py` `start` begins a worker that is a process of its own.
 
 Break it
-    Two unsafe twins. No lease holder, so it failed: `twin.no lease holder, so it failed.state` =
-    "not_applied" over `twin.no lease holder, so it failed.effects` = 1. Ownership by name: a
-    replacement of the same name answered, and the stalled worker, which comes back with a verdict
-    of its own, is let in, since `twin.ownership by worker name.the claim is of` = "worker 1". So
-    the file holds `twin.ownership by worker name.final verdicts` = ["confirmed", "not_applied"] of
-    one question.
+    Two unsafe twins. No lease holder, so it was not applied: `twin.no lease holder, so it
+    failed.state` = "not_applied" over `twin.no lease holder, so it failed.effects` = 1. Ownership
+    by name: a replacement of the same name answered, and the stalled worker wakes. A program that
+    compares names finds `twin.ownership by worker name.the claim is of` = "worker 1", and appends
+    a verdict of its own in that name. So the file holds `twin.ownership by worker name.final
+    verdicts` = ["confirmed", "not_applied"] of one question.
 
 What this does not show
     One source of this field resolves toward failed where a lease has no holder. This library
@@ -48,9 +51,11 @@ What this does not show
     to processes of one host.
 
 Exercises
-    1. Let the replacement in `stalled` have the receipt itself. Why is the stalled one refused?
-    2. A lease of one minute and an answer that takes three: which of three workers writes it?
-    3. Give the stalled worker another name. Which value changes?
+    1. Take `assert_newest` out of `finish`. What does the stalled one write? Give its replacement
+       the receipt as well (leave `stub` out): what refuses the stalled one then?
+    2. Copy `stalled` to a scene of its own in which each of three workers holds its answer for
+       longer than its lease. Which of them writes?
+    3. Give the worker in `by_name` another name than its replacement. Which values change?
 
 Words
     lease, claim, token, generation, zombie

@@ -12,16 +12,19 @@ Observable result
     The mission does not finish: `walk.finalize over the unknown` = "UnknownEffect". A sweep whose
     provider is the stub changes nothing: `walk.the stub's sweep` = "unknown", and `walk.finalize
     after it` = "UnknownEffect". A person closes, a sweep reads what was closed, and the start is
-    `walk.evidence` = "confirmed"; that is another world than the verifier
-    saw, so it is `walk.finalize at once` = "HashMismatch". Observed and judged again, it
-    is `walk.finalize at last` = "finished" with `walk.effects.start` = 1 effect. From a case that
-    passes, each missing condition is its own refusal: `missing.verifying` = "NotVerifying",
-    `missing.a verdict` = "NotPassed", `missing.a PASS` = "NotPassed", `missing.the same hash` =
-    "HashMismatch", `missing.a fresh observation` = "StaleObservation", `missing.a task` =
-    "TaskNotSucceeded", `missing.a known effect` = "UnknownEffect". A mission may fail for another
-    reason: `failed.mission` = "failed", and the unknown stays with its question: `failed.start` =
-    "unknown", `failed.open questions` = 1. Resuming makes what was seen stale: `resumed.with what
-    was seen` = "StaleWorld", `resumed.without looking` = "StaleObservation".
+    `walk.evidence` = "confirmed"; that is another world than the verifier saw, so it is
+    `walk.finalize at once` = "HashMismatch". Observed and judged again, it is `walk.finalize at
+    last` = "finished" with `walk.effects.start` = 1 effect. From a case that passes, each missing
+    condition is refused; no verdict and a FAIL are one refusal: `missing.verifying` =
+    "NotVerifying", `missing.a verdict` = "NotPassed", `missing.a PASS` = "NotPassed", `missing.the
+    same hash` = "HashMismatch", `missing.a fresh observation` = "StaleObservation", `missing.a
+    task` = "TaskNotSucceeded", `missing.a known effect` = "UnknownEffect". A mission may fail for
+    another reason: `failed.mission` = "failed", and the unknown stays with its question:
+    `failed.start` = "unknown", `failed.open questions` = 1. Resuming makes what was seen stale:
+    `resumed.with what was seen` = "StaleWorld", `resumed.without looking` = "StaleObservation". A
+    worker that saw another contract, world or revision sends nothing: `stale.contract` =
+    "StaleContract", `stale.world` = "StaleWorld", `stale.revision` = "StaleRevision", with
+    `stale.contacts` = 0.
 
 Predict
     1. Every task of a mission says that it is done. Is the mission?
@@ -30,11 +33,12 @@ Predict
     2. A verifier passed the mission, and then the lost receipt of a start was found. What now?
        (a) It finishes: the last gap is closed. *Misconception: a verdict is about the future.*
        (b) It is observed and judged again: the verifier saw another world.
-    3. The deadline passed while the start is unknown. What may be written?
+    3. The mission has to be ended while the start is unknown. What may be written?
        (a) Nothing, until it is known. *Misconception: an unknown freezes everything.*
        (b) That the mission failed; the unknown stays open.
-    4. A program slept for a week between looking and acting. What may it do?
-       (a) Act: nothing was written meanwhile. *Misconception: the file is the world.*
+    4. A program resumes its mission after a break of a week, in which nothing was written. What
+       may it do?
+       (a) Act on what it saw before. *Misconception: the file is the world.*
        (b) Look again.
 
 Run
@@ -54,7 +58,9 @@ Break it
     and the mission is `twin.finalize on done tasks.never started.mission` = "finished" with
     `twin.finalize on done tasks.never started.effects` = 0 effects. In the other somebody pressed
     again: `twin.finalize on done tasks.started twice.mission` = "finished" with `twin.finalize on
-    done tasks.started twice.effects` = 2 effects. The oracle finds both.
+    done tasks.started twice.effects` = 2 effects. The oracle finds that each was finished over an
+    unknown start, and that one was started twice; of a start that never was it sees no more than
+    the question.
 
 What this does not show
     Whether a check or a verdict is any good: references and digests are kept, not followed. Names
@@ -62,10 +68,14 @@ What this does not show
     only by looking, within each task's limit.
 
 Exercises
-    1. Let the evidence come before the verifier judges. Which refusals disappear from the walk?
-    2. Approve a compensation of the start, and lose its receipt. May the mission finish?
-    3. Let the task that is not mandatory succeed, and pass its limit. What does the gate say?
-    4. Remove `completed_means_known` and run the walk. Who stops it?
+    1. Move the sweep and what is asked about it in `walk` before `verify`. What is refused now,
+       and what has to be done again?
+    2. Approve a compensation of the start (`approve_compensation`, chapter e06), and lose its
+       receipt. May the mission finish?
+    3. Open the mission with `Aim(name="spare", limit_ms=1000, mandatory=False)` besides. What does
+       the gate say while it is open, and what once it succeeded a minute ago?
+    4. Make `completed_means_known` return at once, and run the walk. Which trigger of
+       `missions.sql` stops it?
 
 Words
     mission, task, check, evidence, observation, generation, verdict, gate

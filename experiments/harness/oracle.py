@@ -182,7 +182,9 @@ def _unexplained(ask: Ask, number: int, operation_id: str, state: str, version: 
             )
         at, reached = target, made
     if (at, reached + len(incidents)) != (state, version):
-        found.append(f"silence-decides-nothing: {operation_id} is {state} and no decision says so")
+        found.append(
+            f"silence-decides-nothing: {operation_id} is {state}, and the decisions end at {at}"
+        )
     return found
 
 
@@ -215,7 +217,7 @@ def _entitled(
 def _of_missions(ask: Ask) -> list[str]:
     """Missions that were called finished over what nobody knew, then or since."""
     return [
-        f"completed-means-known: {name} is finished and {operation_id} is {state}"
+        f"completed-means-known: mission {name} is finished and {operation_id} is {state}"
         for name, operation_id, state in ask(
             "WITH RECURSIVE mine (mission, number) AS ("
             "SELECT t.mission, o.number FROM task t JOIN operation o ON o.work_id = t.work_id "
